@@ -1,0 +1,308 @@
+/* carom: a differentiable simulator of rigid bodies with contacts.
+ *
+ * The whole public interface. Conventions:
+ *  - A system has `point_count` points in `dimension` (2 or 3) coordinates. A state is a position
+ *    and a velocity array, each [point_count][dimension], row-major, contiguous.
+ *  - Batches come first: [batch][point_count][dimension]; trajectories are
+ *    [batch][steps + 1][point_count][dimension], the initial state included.
+ *  - Everything is double precision and in the units of the scene (SI in the built-in scenes).
+ *  - A carom_system is constant after it is made; threads may share it. Rollouts and solvers are
+ *    owned by one thread at a time.
+ *  - The library never prints, exits or aborts on input. Functions that can fail return a
+ *    carom_status; the message (what, where, what to do) is in the caller's carom_error, which may
+ *    be NULL. An *error* is a bad call or bad input. How well a contact problem was solved is not
+ *    an error but a number in a carom_report.
+ *  - Derivatives are vector-Jacobian products: `foo_vjp` takes the cotangents (`*_bar`) of what
+ *    `foo` computes and gives those of its inputs.
+ */
+#ifndef CAROM_H
+#define CAROM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CAROM_VERSION_MAJOR 0
+#define CAROM_VERSION_MINOR 1
+#define CAROM_VERSION_PATCH 0
+#define CAROM_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define CAROM_API __attribute__((visibility("default")))
+#else
+#define CAROM_API
+#endif
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+typedef enum carom_status {
+  CAROM_OK = 0,
+  CAROM_INVALID_ARGUMENT,   /* a call with a wrong size, NULL, or a value out of range */
+  CAROM_INVALID_SCENE,      /* a scene that is not well-formed or not a possible system */
+  CAROM_INVALID_DATA,       /* a data file of the wrong shape, with NaN, with a part missing */
+  CAROM_FILE_ERROR,         /* a file that cannot be opened, read or written */
+  CAROM_OUT_OF_MEMORY,
+  CAROM_NUMERICAL_FAILURE,  /* a state that became non-finite, a constraint matrix that is singular */
+  CAROM_INTERRUPTED         /* the progress callback asked to stop */
+} carom_status;
+
+typedef struct carom_error {
+  carom_status status;
+  char message[1024];
+} carom_error;
+
+/* The version of the library that is linked, "major.minor.patch". */
+CAROM_API const char *carom_version(void);
+
+/* ---- Systems --------------------------------------------------------------------------------- */
+
+typedef struct carom_system carom_system;
+
+/* Loads a built-in scene by its name ("cp3") or any scene file by its path. */
+CAROM_API carom_status carom_system_load(const char *name_or_path, carom_system **system,
+                                         carom_error *error);
+
+/* Makes a system from scene text; `origin` names the text in messages. */
+CAROM_API carom_status carom_system_parse(const char *json, size_t length, const char *origin,
+                                          carom_system **system, carom_error *error);
+
+CAROM_API void carom_system_destroy(carom_system *system);
+
+/* The built-in scenes: names for index 0 .. carom_scene_count() - 1, and their JSON text. */
+CAROM_API int carom_scene_count(void);
+CAROM_API const char *carom_scene_name(int index);
+CAROM_API const char *carom_scene_text(int index);
+
+typedef struct carom_system_info {
+  const char *name;         /* owned by the system */
+  const char *description;  /* owned by the system; "" if the scene has none */
+  const char *json;         /* the scene text it was made from, owned by the system */
+  int dimension;            /* 2 or 3 */
+  int body_count;
+  int point_count;          /* points of all bodies: 1 for a point mass, dimension + 1 for a rigid body */
+  int constraint_count;     /* scalar equality constraints E, those inside rigid bodies included */
+  int contact_count;        /* possible contacts: the length of friction and restitution */
+  int spring_count;
+  double dt;                /* default time step */
+  int steps;                /* default number of time steps */
+  bool shared_properties;   /* the scene gives one friction and one restitution for all contacts */
+  bool conservative;        /* every friction is 0 and every restitution 1 */
+} carom_system_info;
+
+CAROM_API carom_system_info carom_system_describe(const carom_system *system);
+CAROM_API const char *carom_system_body_id(const carom_system *system, int body);
+
+/* Writes a readable name of a possible contact ("a-b", "a|ground", "rope bend 3") into `buffer`. */
+CAROM_API void carom_system_contact_label(const carom_system *system, int contact, char *buffer,
+                                          size_t size);
+
+/* Draws `count` initial states with the scene's sampler, rejecting states with an active contact.
+ * Sample k depends on (seed, k) only. x0 and v0 are [count][point_count][dimension]. */
+CAROM_API carom_status carom_system_sample(const carom_system *system, uint64_t seed, int count,
+                                           double *x0, double *v0, carom_error *error);
+
+/* Checks `count` states: finite, and equality constraints held to `tolerance` (positions relative
+ * to the constraint's length, velocities relative to the speed). The message names the first one
+ * that is not. */
+CAROM_API carom_status carom_system_check_state(const carom_system *system, int count,
+                                                const double *x, const double *v, double tolerance,
+                                                carom_error *error);
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+/* One flat vector of parameters, theta, in named segments. */
+typedef enum carom_segment {
+  CAROM_LOG_MASS,      /* [body_count] natural logarithm of the mass */
+  CAROM_LOG_MOMENT,    /* [body_count][dimension] logarithm of the second moments per unit mass;
+                          unused (0) for point masses */
+  CAROM_FRICTION,      /* [contact_count] */
+  CAROM_RESTITUTION,   /* [contact_count] */
+  CAROM_REGULARIZER,   /* [1] epsilon of CMr */
+  CAROM_GRAVITY,       /* [dimension] */
+  CAROM_STIFFNESS,     /* [spring_count] */
+  CAROM_SEGMENT_COUNT
+} carom_segment;
+
+typedef struct carom_segment_info {
+  const char *name; /* "log_mass", "log_moment", "friction", ... */
+  int offset;       /* of the first entry in theta */
+  int size;
+} carom_segment_info;
+
+CAROM_API int carom_parameter_count(const carom_system *system);
+CAROM_API carom_segment_info carom_parameter_segment(const carom_system *system,
+                                                     carom_segment segment);
+
+/* Fills theta with the scene's values. */
+CAROM_API void carom_parameters_default(const carom_system *system, double *theta);
+
+/* Finite, friction >= 0, restitution in [0, 1], regularizer >= 0. */
+CAROM_API carom_status carom_parameters_check(const carom_system *system, const double *theta,
+                                              carom_error *error);
+
+/* ---- The cone program ------------------------------------------------------------------------ */
+
+/* minimise 1/2 f'Af + b'f  subject to  |f_t,i| <= mu_i f_n,i  and  f_n,i >= lower_i
+ * for every contact i. f_i has `dimension` entries, the normal first. A is symmetric positive
+ * semidefinite. Where A is singular and f is not unique, f is the minimiser of least norm (the
+ * limit of A + epsilon I for epsilon -> 0). */
+typedef struct carom_cone_program {
+  int contact_count;    /* >= 0 */
+  int dimension;        /* 1, 2 or 3 */
+  const double *A;      /* [C][C], C = contact_count * dimension; only the lower triangle is read */
+  const double *b;      /* [C] */
+  const double *mu;     /* [contact_count] >= 0 */
+  const double *lower;  /* [contact_count] >= 0, or NULL for zeros */
+} carom_cone_program;
+
+typedef struct carom_cone_options {
+  double tolerance;    /* largest scaled residual that counts as solved; 1e-10 */
+  int max_iterations;  /* of the interior-point method; 60 */
+  double smoothing;    /* 0: the solution itself. kappa > 0: the point of the central path with
+                          complementarity kappa (in scaled units), whose derivative is smooth */
+} carom_cone_options;
+
+CAROM_API carom_cone_options carom_default_cone_options(void);
+
+typedef enum carom_cone_status {
+  CAROM_CONE_SOLVED = 0,    /* residual <= tolerance; the derivative is exact */
+  CAROM_CONE_DEGENERATE,    /* residual <= tolerance, but strict complementarity fails: the
+                               derivative is one of several one-sided ones */
+  CAROM_CONE_INACCURATE,    /* the iteration ended with tolerance < residual */
+  CAROM_CONE_UNBOUNDED,     /* b has a component outside the range of A that no cone holds */
+  CAROM_CONE_INVALID        /* non-finite numbers, or A is not positive semidefinite */
+} carom_cone_status;
+
+typedef struct carom_cone_info {
+  carom_cone_status status;
+  int newton_steps;      /* of the active-set method */
+  int interior_steps;    /* of the interior-point method; 0 where it was not needed */
+  double residual;       /* natural-map residual, scaled: 0 for an exact solution */
+  bool singular;         /* the least-norm selection was needed */
+} carom_cone_info;
+
+CAROM_API const char *carom_cone_status_text(carom_cone_status status);
+
+/* A solver owns the memory for problems of any size (it grows to the largest seen) and the
+ * factorisation of its last solve, which the derivative uses. */
+typedef struct carom_cone_solver carom_cone_solver;
+CAROM_API carom_status carom_cone_solver_create(carom_cone_solver **solver, carom_error *error);
+CAROM_API void carom_cone_solver_destroy(carom_cone_solver *solver);
+
+/* Solves; f is [C]. A bad call is an error; how it was solved is in `info` (may be NULL). The
+ * program's arrays must stay until carom_cone_solver_vjp has been called. */
+CAROM_API carom_status carom_cone_solver_solve(carom_cone_solver *solver,
+                                               const carom_cone_program *program,
+                                               const carom_cone_options *options, double *f,
+                                               carom_cone_info *info, carom_error *error);
+
+/* The derivative of the last solve: from f_bar [C] to the cotangents of the inputs, each
+ * overwritten, each may be NULL. A_bar [C][C] is symmetric. */
+CAROM_API carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_bar,
+                                             double *A_bar, double *b_bar, double *mu_bar,
+                                             double *lower_bar, carom_error *error);
+
+/* ---- Rollouts -------------------------------------------------------------------------------- */
+
+typedef enum carom_integrator {
+  CAROM_RK4,
+  CAROM_EULER,
+  CAROM_SYMPLECTIC_EULER
+} carom_integrator;
+
+typedef enum carom_dynamics {
+  CAROM_LAGRANGIAN, /* appendix B.2 of the paper */
+  CAROM_HAMILTONIAN /* appendix B.3: the same motion, with the constraints held on momenta too */
+} carom_dynamics;
+
+typedef enum carom_contact_model {
+  CAROM_CM, /* the cone programs with A */
+  CAROM_CMR /* the cone programs with A + epsilon I */
+} carom_contact_model;
+
+/* Called between time steps from one thread at a time; return false to stop. */
+typedef bool (*carom_progress)(void *user, int64_t done, int64_t total);
+
+typedef struct carom_options {
+  int steps;       /* time steps; the scene's */
+  double dt;       /* length of a time step; the scene's */
+  int substeps;    /* integrator steps in a time step; 1. Contacts act at the end of a time step */
+  carom_integrator integrator;         /* CAROM_RK4 unless the scene says otherwise */
+  carom_dynamics dynamics;             /* CAROM_LAGRANGIAN */
+  carom_contact_model contact;         /* CAROM_CM */
+  bool penetration_compensation;       /* true */
+  double compensation_steps;           /* time steps in which a penetration is undone; 8 */
+  bool stop_target_gradient;           /* false; true leaves the target velocity v_C* out of the
+                                          derivative, as the paper does */
+  carom_cone_options cone;
+  int threads;                         /* 0: as many as the machine has. The result is the same */
+  int shard_size;                      /* samples a thread takes at once; 8 */
+  carom_progress progress;             /* NULL */
+  void *progress_user;
+} carom_options;
+
+CAROM_API carom_options carom_default_options(const carom_system *system);
+
+/* What happened in a rollout; counters of numerical trouble stay until the next run. */
+typedef struct carom_report {
+  int64_t time_steps;
+  int64_t events;             /* time steps with at least one active contact, over the batch */
+  int64_t contacts;           /* active contacts in all events */
+  int64_t programs;           /* cone programs solved: two for each group of touching bodies */
+  int64_t interior_programs;  /* those that needed the interior-point method */
+  int64_t singular_programs;  /* those where the least-norm selection was needed */
+  int64_t degenerate_programs;
+  int64_t failed_programs;    /* inaccurate, unbounded or invalid; the best impulse found is used */
+  double worst_residual;
+} carom_report;
+
+/* A rollout simulates batches of one size and keeps what its derivative needs (the tape). */
+typedef struct carom_rollout carom_rollout;
+
+CAROM_API carom_status carom_rollout_create(const carom_system *system,
+                                            const carom_options *options, int batch,
+                                            carom_rollout **rollout, carom_error *error);
+CAROM_API void carom_rollout_destroy(carom_rollout *rollout);
+
+/* Simulates Algorithm 1 of the paper. theta may be NULL for the scene's values. */
+CAROM_API carom_status carom_rollout_run(carom_rollout *rollout, const double *theta,
+                                         const double *x0, const double *v0, carom_error *error);
+
+/* Results of the last run, owned by the rollout. */
+CAROM_API const double *carom_rollout_positions(const carom_rollout *rollout);
+CAROM_API const double *carom_rollout_velocities(const carom_rollout *rollout);
+/* [batch][steps + 1]: 1 where a contact acted at the end of the step that led to this state. */
+CAROM_API const uint8_t *carom_rollout_contacts(const carom_rollout *rollout);
+CAROM_API carom_report carom_rollout_report(const carom_rollout *rollout);
+
+/* The derivative of the last run. x_bar, v_bar (either may be NULL) are cotangents of the whole
+ * trajectory [batch][steps + 1][point_count][dimension]. Overwrites x0_bar, v0_bar
+ * [batch][point_count][dimension] and theta_bar [carom_parameter_count], each may be NULL. */
+CAROM_API carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar,
+                                         const double *v_bar, double *x0_bar, double *v0_bar,
+                                         double *theta_bar, carom_error *error);
+
+/* Cone programs that failed in the last run: how many are kept (at most 16), and copies of them,
+ * owned by the rollout, to be written to a file and replayed. */
+CAROM_API int carom_rollout_failure_count(const carom_rollout *rollout);
+CAROM_API carom_cone_program carom_rollout_failure(const carom_rollout *rollout, int index);
+
+/* Simulates once without keeping a tape; x, v [batch][steps + 1][point_count][dimension] and
+ * contacts [batch][steps + 1] are the caller's; contacts and report may be NULL. */
+CAROM_API carom_status carom_simulate(const carom_system *system, const carom_options *options,
+                                      const double *theta, int batch, const double *x0,
+                                      const double *v0, double *x, double *v, uint8_t *contacts,
+                                      carom_report *report, carom_error *error);
+
+/* Kinetic and potential energy of one state. theta may be NULL. */
+CAROM_API void carom_energy(const carom_system *system, const double *theta, const double *x,
+                            const double *v, double *kinetic, double *potential);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

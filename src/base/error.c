@@ -1,0 +1,37 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+carom_status error_set(carom_error *error, carom_status status, const char *format, ...) {
+  if (error == NULL) return status;
+  error->status = status;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(error->message, sizeof error->message, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+carom_status error_prefix(carom_error *error, const char *format, ...) {
+  if (error == NULL) return CAROM_INVALID_ARGUMENT;
+  char context[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(context, sizeof context, format, arguments);
+  va_end(arguments);
+  char message[sizeof error->message];
+  memcpy(message, error->message, sizeof message);
+  snprintf(error->message, sizeof error->message, "%s: %.*s", context,
+           (int)(sizeof message - sizeof context - 3), message);
+  return error->status;
+}
+
+carom_status error_clear(carom_error *error) {
+  if (error != NULL) {
+    error->status = CAROM_OK;
+    error->message[0] = '\0';
+  }
+  return CAROM_OK;
+}

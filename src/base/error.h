@@ -1,0 +1,20 @@
+/* Errors: filling the caller's carom_error. The library's functions end with
+ *   return error_set(error, CAROM_INVALID_DATA, "%s: ...", path);
+ * A message says what is wrong, where, and what to do. */
+#ifndef CAROM_BASE_ERROR_H
+#define CAROM_BASE_ERROR_H
+
+#include "carom.h"
+
+/* Fills `error` (may be NULL) and returns `status`. */
+carom_status error_set(carom_error *error, carom_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "context: " in front of the message that is there and returns its status. */
+carom_status error_prefix(carom_error *error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Clears `error` (may be NULL) and returns CAROM_OK. */
+carom_status error_clear(carom_error *error);
+
+#endif

@@ -1,0 +1,75 @@
+/* The cone program of one group of touching bodies, in the form that the solver works on.
+ *
+ *   minimise 1/2 f'Af + b'f   subject to   |f_t,i| <= mu_i f_n,i ,  f_n,i >= lower_i      (5), (7)
+ *
+ * A is symmetric positive semidefinite in envelope storage whose rows begin at contact boundaries:
+ * first[] is a multiple of `dimension` and the same for all rows of one contact.
+ *
+ * The work is done in two ways that check each other:
+ *  - active set (cone_active_set.c): every contact is in one of four states; Newton's method on
+ *    the equations of those states, states revised by projecting f - rho s on the cone. Exact
+ *    (about 1e-15) and fast when it ends; it is accepted only if all optimality conditions hold.
+ *  - interior point (cone_interior.c): Nesterov-Todd scaled primal-dual method, globally
+ *    convergent; used where the active set does not settle, and its end is polished by the active
+ *    set again. It alone serves the smoothed problem (options.smoothing > 0).
+ *
+ * With s = Af + b (the contact velocity after the impulse) the states are:
+ *   FREE_STICK   f inside the cone, f_n > lower             s = 0
+ *   FREE_SLIDE   f on the cone, f_n > lower                 s_n = mu |s_t|, f_t = -mu f_n s_t/|s_t|
+ *   BOUND_STICK  f_n = lower, |f_t| < mu lower              s_t = 0, s_n >= 0
+ *   BOUND_SLIDE  f_n = lower, |f_t| = mu lower              f_t = -mu lower s_t/|s_t|,
+ *                                                           s_n >= mu |s_t|
+ * A separating contact is BOUND_SLIDE with lower = 0. */
+#ifndef CAROM_CONTACT_CONE_PROGRAM_H
+#define CAROM_CONTACT_CONE_PROGRAM_H
+
+#include "base/arena.h"
+#include "base/envelope.h"
+#include "carom.h"
+
+typedef enum contact_state {
+  FREE_STICK,
+  FREE_SLIDE,
+  BOUND_STICK,
+  BOUND_SLIDE,
+  INTERIOR /* solved by the interior point only: smoothed, or not strictly complementary */
+} contact_state;
+
+typedef struct cone_program {
+  int contact_count;
+  int dimension;
+  envelope shape;       /* of A */
+  const double *A;      /* lower triangle in `shape` */
+  const double *b;      /* [contact_count * dimension] */
+  const double *mu;     /* [contact_count] */
+  const double *lower;  /* [contact_count] */
+} cone_program;
+
+/* What is kept of a solution: enough, with the program, to differentiate it. */
+typedef struct cone_solution {
+  double *f;             /* [C] */
+  unsigned char *state;  /* [contact_count] a contact_state */
+  double *dual;          /* [C + contact_count] cone duals z and bound duals w, used where state is
+                            INTERIOR */
+  carom_cone_info info;
+} cone_solution;
+
+/* Solves. `solution->f`, `state`, `dual` are the caller's memory; `state` on entry is a first guess
+ * if `warm`. Scratch comes from `scratch`, which is left as it was. */
+void cone_solve(const cone_program *program, const carom_cone_options *options, bool warm,
+                cone_solution *solution, arena *scratch);
+
+/* The derivative at a solution. From f_bar [C] it gives p [C] such that
+ *   b_bar = -p,   A_bar = -1/2 (p f' + f p')      (symmetric)
+ * and writes mu_bar, lower_bar [contact_count]; with the least-norm selection of a singular A there
+ * is a second pair, A_bar += 1/2 (p2 f2' + f2 p2'), whose p2, f2 [C] are zero otherwise; *has_second
+ * tells. */
+void cone_solve_vjp(const cone_program *program, const carom_cone_options *options,
+                    const cone_solution *solution, const double *f_bar, double *p, double *mu_bar,
+                    double *lower_bar, double *p2, double *f2, bool *has_second, arena *scratch);
+
+/* Natural-map residual in scaled units: |f - P(f - s)| with A scaled by its mean diagonal and b by
+ * its largest entry. */
+double cone_residual(const cone_program *program, const double *f, arena *scratch);
+
+#endif
