@@ -1,15 +1,16 @@
-# Writes OUTPUT, a C file with the text of every scene in the folder SCENES as a byte array.
-file(GLOB files ${SCENES}/*.json)
+# Writes OUTPUT, a C file with the text of the scene files that the file SCENES lists, as byte
+# arrays (string literals of that length are beyond what C17 promises).
+file(READ ${SCENES} files)
 list(SORT files)
 set(arrays "")
 set(table "")
 foreach(file IN LISTS files)
-  get_filename_component(name ${file} NAME_WE)
-  string(MAKE_C_IDENTIFIER ${name} identifier)
+  get_filename_component(name ${file} NAME_WLE)
+  string(MAKE_C_IDENTIFIER "scene_${name}" identifier)
   file(READ ${file} hex HEX)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
-  string(APPEND arrays "static const char ${identifier}[] = {${bytes}0};\n")
-  string(APPEND table "  {\"${name}\", ${identifier}},\n")
+  string(APPEND arrays "static const unsigned char ${identifier}[] = {${bytes}0};\n")
+  string(APPEND table "  {\"${name}\", (const char *)${identifier}},\n")
 endforeach()
 file(WRITE ${OUTPUT} "/* generated from scenes/ */
 #include \"system/builtin_scenes.h\"

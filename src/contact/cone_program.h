@@ -42,7 +42,9 @@ typedef struct cone_program {
   const double *A;      /* lower triangle in `shape` */
   const double *b;      /* [contact_count * dimension] */
   const double *mu;     /* [contact_count] */
-  const double *lower;  /* [contact_count] */
+  const double *lower;  /* [contact_count]; below 0 is as good as 0 */
+  double scale;         /* size of the velocities that b is a difference of, so that rounding in a
+                           b that cancels to zero is not taken for a problem; 0: b's own size */
 } cone_program;
 
 /* What is kept of a solution: enough, with the program, to differentiate it. */

@@ -15,7 +15,12 @@ enum {
   MAX_DIMENSION = 3,
   MAX_BODY_POINTS = 4,          /* dimension + 1 */
   MAX_COMBINATION_POINTS = 8,   /* two rigid bodies */
-  MAX_CONTACT_POINTS = 12       /* a bend of three rigid bodies */
+  MAX_CONTACT_POINTS = 12,      /* a bend of three rigid bodies */
+
+  /* what a scene may ask for at most */
+  MAX_POINTS = 100000,
+  MAX_CONTACTS = 4000000,       /* possible contacts: pairs of 2800 bodies */
+  MAX_SHAPE_POINTS = 1000000    /* of rims and point sets, all together */
 };
 
 /* Difference or position that is linear in the state; its value is a vector of `dimension`. */
@@ -121,6 +126,7 @@ typedef struct sampler {
   double rate_low[3], rate_high[3]; /* SAMPLER_EULER: uniform rates of phi, theta */
   double spin_scale, spin_mean;     /* SAMPLER_EULER: psi rate = +-scale * (normal + mean) */
   double anchor[MAX_DIMENSION];     /* SAMPLER_ANGLES, _CHAIN: where the chain hangs; _EULER: joint */
+  double joint[MAX_DIMENSION];      /* SAMPLER_EULER: body coordinates of the joint */
   int chain_count;             /* SAMPLER_ANGLES, _CHAIN: bodies of the chain, in order */
   int *chain_bodies;
   double *chain_lengths;       /* [chain_count] */
@@ -182,19 +188,32 @@ struct carom_system {
 static inline int system_pair_property(const carom_system *s, int i, int j) {
   return j + s->body_count * i - (i + 1) * (i + 2) / 2;
 }
-static inline int system_plane_property(const carom_system *s, int body, int plane) {
-  return s->plane_property_first + body * s->plane_count + plane;
+static inline int system_plane_property(const carom_system *s, int body_index, int plane_index) {
+  return s->plane_property_first + body_index * s->plane_count + plane_index;
 }
 
 /* value = sum_k weight_k x_{point_k} + constant (with_constant) of a combination. */
 void combination_value(const combination *c, int dimension, const double *x, bool with_constant,
                        double *value);
 
+/* A fixed point of the world. */
+combination combination_world(int dimension, const double *position);
+
+/* A point of a body with body coordinates `at` (not read for a point mass, which is the point). The
+ * body's first_point must be set. */
+combination combination_on_body(const body *b, int dimension, const double *at);
+
 /* Adds a - b to each other: the combination of the difference of two ends. */
 combination combination_difference(const combination *a, const combination *b);
 
-/* Completes a system whose scene-given fields are set: points, internal constraints of rigid
- * bodies, assemblies, row order and shape of the constraint matrix, contact indices, segments. */
+/* A scene becomes a system in three steps; each needs what the scene says about the things named:
+ *  - bodies: numbers their points, so that combinations can be made;
+ *  - planes, limits, pair_contacts: numbers the possible contacts and sorts the limits, so that
+ *    friction and restitution can be filled;
+ *  - everything but the sampler: adds the internal constraints of rigid bodies, makes assemblies,
+ *    row order and shape of the constraint matrix, segments of theta. */
+carom_status system_place_points(carom_system *system, carom_error *error);
+carom_status system_index_contacts(carom_system *system, carom_error *error);
 carom_status system_finish(carom_system *system, carom_error *error);
 
 #endif

@@ -1,0 +1,52 @@
+# A thin layer over the presets of CMakePresets.json. `make help` lists what there is.
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+BUILD := build/release
+FORMATTED := $(wildcard include/*.h src/*/*.[ch] cli/*.[ch] bench/*.[ch] examples/*.c \
+               tests/*.[ch] tests/support/*.[ch] tests/fuzz/*.c)
+
+MAKEFLAGS += --no-print-directory
+
+.PHONY: all dependencies demo test asan bench fuzz install format check-format clean help
+
+all: dependencies ## build the library and the program in build/release
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target carom_program carom_shared
+
+dependencies:
+	@scripts/install-dependencies.sh build
+
+demo: all ## simulate every built-in scene and say what happened
+	@scripts/demo.sh $(BUILD)/carom
+
+test: ## everything that has to hold before a change is accepted
+	@scripts/install-dependencies.sh test
+	@scripts/test.sh all
+
+asan: ## the test suite under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/install-dependencies.sh test
+	@scripts/test.sh asan
+
+fuzz: ## fuzz the scene parser for FUZZ_SECONDS (20)
+	@scripts/install-dependencies.sh test
+	@scripts/test.sh fuzz
+
+bench: all ## measure: contact events, scenes, ropes, groups
+	@$(BUILD)/carom bench
+
+install: all ## install below PREFIX (/usr/local); DESTDIR is heeded
+	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+format: ## lay out every C file with clang-format
+	@scripts/install-dependencies.sh format
+	@clang-format -i $(FORMATTED)
+
+check-format: ## say which C files clang-format would change
+	@scripts/install-dependencies.sh format
+	@clang-format --dry-run --Werror $(FORMATTED)
+
+clean: ## remove build/
+	@rm -rf build
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22

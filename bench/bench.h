@@ -1,0 +1,34 @@
+/* Measurements of speed. Each fills a table: a JSON array of rows, objects with the same keys in the
+ * same order. Times are minima over repeats on one thread; ratios compare numbers of one run. */
+#ifndef CAROM_BENCH_BENCH_H
+#define CAROM_BENCH_BENCH_H
+
+#include "carom.h"
+
+#include <jansson.h>
+
+typedef struct bench_options {
+  double seconds;           /* to spend on each number */
+  bool (*go_on)(void);      /* asked between measurements; false ends them */
+} bench_options;
+
+typedef struct bench {
+  const char *name;
+  const char *summary;
+  const char *reading;      /* how to read the columns */
+  carom_status (*run)(const bench_options *options, json_t *rows, carom_error *error);
+} bench;
+
+/* The registry, ended by a NULL name. */
+extern const bench benches[];
+
+carom_status bench_events(const bench_options *options, json_t *rows, carom_error *error);
+carom_status bench_scenes(const bench_options *options, json_t *rows, carom_error *error);
+carom_status bench_rope(const bench_options *options, json_t *rows, carom_error *error);
+carom_status bench_groups(const bench_options *options, json_t *rows, carom_error *error);
+
+/* Least time in seconds of one call of `work(user)`: repeated until `seconds` have passed, at least
+ * three times. */
+double bench_least_time(void (*work)(void *user), void *user, double seconds);
+
+#endif

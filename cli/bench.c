@@ -1,0 +1,127 @@
+/* carom bench: runs the measurements of bench/ and prints their tables. */
+#include "bench/bench.h"
+
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/progress.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_JSON = 256, KEY_SECONDS, MAX_CHOSEN = 16 };
+
+typedef struct arguments {
+  int chosen_count;
+  const bench *chosen[MAX_CHOSEN];
+  double seconds;
+  bool json;
+  bool quiet;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"seconds", KEY_SECONDS, "X", 0, "time to spend on each number (0.2)", 0},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
+    {"quiet", 'q', NULL, 0, "no progress", 0},
+    {0}};
+
+static const bench *find_bench(const char *name) {
+  for (const bench *b = benches; b->name != NULL; b++) {
+    if (strcmp(b->name, name) == 0) return b;
+  }
+  return NULL;
+}
+
+static void choose(arguments *a, const char *name, struct argp_state *state) {
+  const bench *b = find_bench(name);
+  if (b == NULL) argp_error(state, "there is no measurement '%s'", name);
+  if (a->chosen_count == MAX_CHOSEN) argp_error(state, "too many measurements");
+  a->chosen[a->chosen_count++] = b;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+    case KEY_JSON: a->json = true; return 0;
+    case KEY_SECONDS: a->seconds = parse_number(state, "--seconds", text, 0.0, 1e6); return 0;
+    case 'q': a->quiet = true; return 0;
+    case ARGP_KEY_ARG: choose(a, text, state); return 0;
+    case ARGP_KEY_NO_ARGS:
+      for (const bench *b = benches; b->name != NULL; b++) choose(a, b->name, state);
+      return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp argp = {
+    options, parse, "[events] [scenes] [rope] [groups]",
+    "Measures the speed of the engine on one thread, minimum over repeats: contact events by "
+    "themselves, rollouts of every scene, growth with the length of a rope and with the number of "
+    "separate groups of touching disks. Without a name: all."
+    "\vExample:\n  carom bench events rope --json",
+    NULL, NULL, NULL};
+
+static bool go_on(void) { return !interrupted(); }
+
+// every value right under its key
+static void print_cell(const json_t *value, int width) {
+  char text[64];
+  if (json_is_string(value)) {
+    snprintf(text, sizeof text, "%s", json_string_value(value));
+  } else if (json_is_integer(value)) {
+    snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
+  } else if (json_is_real(value)) {
+    double number = json_real_value(value);
+    snprintf(text, sizeof text, fabs(number) >= 1e4 ? "%.0f" : "%.3g", number);
+  } else {
+    snprintf(text, sizeof text, "-");
+  }
+  printf(" %*s", width, text);
+}
+
+static void print_table(const bench *b, json_t *rows) {
+  printf("%s: %s\n%s\n\n", b->name, b->summary, b->reading);
+  size_t index;
+  json_t *row, *value;
+  const char *key;
+  json_object_foreach(json_array_get(rows, 0), key, value) {
+    printf(" %*s", (int)strlen(key) < 9 ? 9 : (int)strlen(key), key);
+  }
+  putchar('\n');
+  json_array_foreach(rows, index, row) {
+    json_object_foreach(row, key, value) {
+      print_cell(value, (int)strlen(key) < 9 ? 9 : (int)strlen(key));
+    }
+    putchar('\n');
+  }
+  putchar('\n');
+  fflush(stdout);
+}
+
+static int run_chosen(const arguments *a, json_t *all) {
+  const bench_options how = {.seconds = a->seconds, .go_on = go_on};
+  for (int k = 0; k < a->chosen_count; k++) {
+    if (!a->quiet) fprintf(stderr, "measuring: %s\n", a->chosen[k]->name);
+    carom_error error = {0};
+    json_t *rows = json_array();
+    json_object_set_new(all, a->chosen[k]->name, rows);
+    if (a->chosen[k]->run(&how, rows, &error) != CAROM_OK) return report_failure("bench", &error);
+    if (!a->json) print_table(a->chosen[k], rows);
+  }
+  return EXIT_SUCCESS;
+}
+
+int command_bench(int argc, char **argv) {
+  arguments a = {.seconds = 0.2};
+  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  interrupt_install();
+  json_t *all = json_object();
+  int code = run_chosen(&a, all);
+  if (code == EXIT_SUCCESS && a.json) {
+    print_json(all);
+  } else {
+    json_decref(all);
+  }
+  return code;
+}

@@ -1,0 +1,95 @@
+/* What the subcommands share: options of a run, loading what they name, messages, JSON. */
+#ifndef CAROM_CLI_COMMON_H
+#define CAROM_CLI_COMMON_H
+
+#include "carom.h"
+
+#include <argp.h>
+#include <jansson.h>
+
+enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+/* Options as given on the command line; what was not given has the value that run_options_default
+ * puts there and is taken from the scene. */
+typedef struct run_options {
+  const char *scene;
+  const char *init;
+  const char *parameters;
+  const char *dump_failures;
+  int sample;                /* 0: not given */
+  uint64_t seed;
+  int steps;                 /* -1: the scene's */
+  int substeps;              /* 0: one */
+  int threads;
+  double dt;                 /* 0: the scene's */
+  double epsilon;            /* -1: the scene's */
+  double compensation_steps; /* 0: the default */
+  double smoothing;
+  double tolerance;          /* of the constraints at initial states */
+  int contact, integrator, dynamics; /* -1: the default */
+  bool no_compensation;
+  bool stop_target_gradient;
+  bool json;
+  bool quiet;
+} run_options;
+
+run_options run_options_default(void);
+
+/* Parses the shared options; input is a run_options. To be used as an argp child, whose input the
+ * parent sets at ARGP_KEY_INIT. */
+extern const struct argp run_argp;
+
+/* Strict numbers on the command line; a bad one ends the program with exit code 2. */
+int parse_integer(struct argp_state *state, const char *option, const char *text, int low,
+                  int high);
+double parse_number(struct argp_state *state, const char *option, const char *text, double low,
+                    double high);
+
+/* Everything that a run needs, loaded and checked. */
+typedef struct setup {
+  carom_system *system;
+  carom_system_info info;
+  carom_options options;
+  double *theta;
+  int batch;
+  double *x0, *v0; /* [batch][point_count][dimension] */
+} setup;
+
+/* Loads the system and its parameters; no initial states yet. */
+carom_status setup_load(const run_options *given, setup *s, carom_error *error);
+
+/* Initial states from --init, or `sample` drawn ones (at least one). */
+carom_status setup_states(const run_options *given, setup *s, carom_error *error);
+void setup_close(setup *s);
+
+/* Doubles in one state of the system. */
+size_t state_size(const setup *s);
+
+/* Whether a file of this name could be written: asked before long work. */
+carom_status check_output(const char *path, carom_error *error);
+
+/* Writes the failed cone programs of a rollout into a folder, made if it is not there. */
+carom_status dump_failures(const carom_rollout *rollout, const char *folder, int *written,
+                           carom_error *error);
+
+/* Prints the message and returns the exit code that belongs to it. */
+int report_failure(const char *command, const carom_error *error);
+
+/* A loud line where cone programs failed; nothing otherwise. */
+void report_trouble(const char *command, const carom_report *report, const char *dump_folder);
+
+/* A JSON number, null if it is not finite. */
+json_t *json_number(double value);
+json_t *json_report(const carom_report *report);
+
+/* Prints and releases. */
+void print_json(json_t *value);
+
+/* Insertions, deletions and substitutions that make one word of the other. */
+int edit_distance(const char *a, const char *b);
+
+extern const char *const integrator_names[];
+extern const char *const dynamics_names[];
+extern const char *const contact_names[];
+
+#endif

@@ -1,0 +1,394 @@
+#include "cli/derivative_check.h"
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "cli/progress.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEVELS = 3, STEPS_IN_LEVEL = 3 };
+
+/* First step in units of a segment's scale, and how much the next level is smaller. */
+static const double FIRST_STEP = 1e-4, LEVEL_FACTOR = 0.125;
+/* Derivatives below this part of the typical one are judged absolutely. */
+static const double FLOOR = 1e-3;
+/* What two extrapolations, and the slopes on both sides, may differ by. */
+static const double AGREEMENT = 1e-7, KINK = 1e-6;
+
+/* ---- chunks ---- */
+
+static carom_status chunks_allocate(chunk_set *chunks, int capacity, size_t state,
+                                    carom_error *error) {
+  chunks->count = 0;
+  chunks->x0 = malloc(sizeof(double) * (size_t)capacity * state + 1);
+  chunks->v0 = malloc(sizeof(double) * (size_t)capacity * state + 1);
+  if (chunks->x0 != NULL && chunks->v0 != NULL) return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", capacity);
+}
+
+void chunks_free(chunk_set *chunks) {
+  free(chunks->x0);
+  free(chunks->v0);
+  *chunks = (chunk_set){0};
+}
+
+// a random chunk of one trajectory with or without a contact; -1 if there is none
+static int pick_chunk(const uint8_t *contact, int state_count, bool with_contact, rng *r) {
+  int chosen = -1, found = 0;
+  for (int start = 0; start + CHUNK_STEPS < state_count; start++) {
+    bool touches = false;
+    for (int k = 1; k < CHUNK_STATES; k++) touches = touches || contact[start + k] != 0;
+    if (contact[start] != 0 || touches != with_contact) continue;
+    found++;
+    if (rng_below(r, found) == 0) chosen = start;
+  }
+  return chosen;
+}
+
+carom_status chunks_collect(const setup *s, const double *x, const double *v,
+                            const uint8_t *contact, int state_count, uint64_t seed,
+                            chunk_set *without, chunk_set *with, carom_error *error) {
+  size_t state = state_size(s), bytes = state * sizeof(double);
+  chunk_set *sets[] = {without, with};
+  for (int kind = 0; kind < 2; kind++) {
+    carom_status status = chunks_allocate(sets[kind], s->batch, state, error);
+    if (status != CAROM_OK) return status;
+  }
+  for (int sample = 0; sample < s->batch; sample++) {
+    size_t first = (size_t)sample * (size_t)state_count;
+    rng r;
+    rng_seed(&r, seed, (uint64_t)sample);
+    for (int kind = 0; kind < 2; kind++) {
+      chunk_set *set = sets[kind];
+      int start = pick_chunk(contact + first, state_count, kind == 1, &r);
+      if (start < 0) continue;
+      size_t to = (size_t)set->count++ * state, from = (first + (size_t)start) * state;
+      memcpy(set->x0 + to, x + from, bytes);
+      memcpy(set->v0 + to, v + from, bytes);
+    }
+  }
+  return CAROM_OK;
+}
+
+/* ---- the function and its derivative ---- */
+
+/* One set of chunks under one set of options; all memory is in the arena. */
+typedef struct checker {
+  const setup *s;
+  const chunk_set *chunks;
+  carom_options options;
+  size_t state;            /* doubles in a state */
+  int theta_count;
+  double *wx, *wv;         /* weights of the functional, [count][CHUNK_STATES][state] */
+  double *x, *v;           /* a run, same shape */
+  uint8_t *flags;          /* of a run, [count][CHUNK_STATES] */
+  uint8_t *base_flags;     /* of the unperturbed run */
+  double *base;            /* [count] functional of the unperturbed run */
+  double *magnitude;       /* [count] size of its terms: what rounding is relative to */
+  double *x0, *v0, *theta; /* perturbed inputs */
+  double *x0_bar, *v0_bar; /* [count][state] */
+  double *theta_bar;       /* [count][theta_count] */
+  arena memory;
+} checker;
+
+/* Functional values along a direction at one level: index 0 .. 2 for h, h/2, h/4. */
+typedef struct stencil {
+  double h;
+  double *plus[STEPS_IN_LEVEL], *minus[STEPS_IN_LEVEL]; /* [count] */
+  bool *same_flags;                                     /* [count] */
+} stencil;
+
+static void checker_init(checker *c, const setup *s, const chunk_set *chunks, uint64_t seed) {
+  *c = (checker){.s = s, .chunks = chunks, .options = s->options, .state = state_size(s)};
+  c->options.steps = CHUNK_STEPS;
+  c->options.progress = NULL;
+  c->theta_count = carom_parameter_count(s->system);
+  arena_init(&c->memory);
+  int count = chunks->count, state = (int)c->state, all = count * CHUNK_STATES * state;
+  double **const whole[] = {&c->wx, &c->wv, &c->x, &c->v};
+  for (int k = 0; k < 4; k++) *whole[k] = arena_doubles(&c->memory, all);
+  double **const starts[] = {&c->x0, &c->v0, &c->x0_bar, &c->v0_bar};
+  for (int k = 0; k < 4; k++) *starts[k] = arena_doubles(&c->memory, count * state);
+  c->flags = ARENA_ARRAY(&c->memory, uint8_t, count * CHUNK_STATES);
+  c->base_flags = ARENA_ARRAY(&c->memory, uint8_t, count * CHUNK_STATES);
+  c->base = arena_doubles(&c->memory, count);
+  c->magnitude = arena_doubles(&c->memory, count);
+  c->theta = arena_doubles(&c->memory, c->theta_count);
+  c->theta_bar = arena_doubles(&c->memory, count * c->theta_count);
+  rng r;
+  rng_seed(&r, seed, 0);
+  for (int k = 0; k < all; k++) {
+    c->wx[k] = rng_normal(&r);
+    c->wv[k] = rng_normal(&r);
+  }
+}
+
+// simulates all chunks from c->x0, c->v0 with c->theta and evaluates the functional of each
+static carom_status evaluate(checker *c, double *values, carom_error *error) {
+  carom_status status =
+      carom_simulate(c->s->system, &c->options, c->theta, c->chunks->count, c->x0, c->v0, c->x,
+                     c->v, c->flags, NULL, error);
+  if (status != CAROM_OK) return status;
+  size_t each = CHUNK_STATES * c->state;
+  for (int k = 0; k < c->chunks->count; k++) {
+    double sum = 0.0, size = 0.0;
+    for (size_t i = (size_t)k * each; i < (size_t)(k + 1) * each; i++) {
+      sum += c->wx[i] * c->x[i] + c->wv[i] * c->v[i];
+      size += c->wx[i] * c->wx[i] * c->x[i] * c->x[i] + c->wv[i] * c->wv[i] * c->v[i] * c->v[i];
+    }
+    values[k] = sum;
+    c->magnitude[k] = sqrt(size);
+  }
+  return CAROM_OK;
+}
+
+// puts the unperturbed inputs in place
+static void reset_inputs(checker *c) {
+  size_t bytes = sizeof(double) * (size_t)c->chunks->count * c->state;
+  memcpy(c->x0, c->chunks->x0, bytes);
+  memcpy(c->v0, c->chunks->v0, bytes);
+  memcpy(c->theta, c->s->theta, sizeof(double) * (size_t)c->theta_count);
+}
+
+// one chunk at a time, because the derivative by theta is a sum over the batch
+static carom_status differentiate(checker *c, carom_error *error) {
+  carom_rollout *rollout;
+  carom_status status = carom_rollout_create(c->s->system, &c->options, 1, &rollout, error);
+  if (status != CAROM_OK) return status;
+  for (int k = 0; status == CAROM_OK && k < c->chunks->count; k++) {
+    size_t at = (size_t)k * c->state, all = at * CHUNK_STATES;
+    status = carom_rollout_run(rollout, c->s->theta, c->chunks->x0 + at, c->chunks->v0 + at, error);
+    if (status == CAROM_OK) {
+      status = carom_rollout_vjp(rollout, c->wx + all, c->wv + all, c->x0_bar + at, c->v0_bar + at,
+                                 c->theta_bar + (size_t)k * (size_t)c->theta_count, error);
+    }
+  }
+  carom_rollout_destroy(rollout);
+  return status;
+}
+
+static carom_status run_base(checker *c, carom_error *error) {
+  reset_inputs(c);
+  carom_status status = evaluate(c, c->base, error);
+  if (status != CAROM_OK) return status;
+  memcpy(c->base_flags, c->flags, (size_t)c->chunks->count * CHUNK_STATES);
+  return differentiate(c, error);
+}
+
+/* ---- segments ---- */
+
+const char *check_segment_name(const carom_system *system, int segment) {
+  if (segment == CHECK_X0) return "initial x";
+  if (segment == CHECK_V0) return "initial v";
+  return carom_parameter_segment(system, (carom_segment)(segment - CHECK_THETA)).name;
+}
+
+static int segment_size(const checker *c, int segment) {
+  if (segment < CHECK_THETA) return (int)c->state;
+  return carom_parameter_segment(c->s->system, (carom_segment)(segment - CHECK_THETA)).size;
+}
+
+// the derivative of chunk k by a segment
+static const double *segment_bar(const checker *c, int segment, int k) {
+  if (segment == CHECK_X0) return c->x0_bar + (size_t)k * c->state;
+  if (segment == CHECK_V0) return c->v0_bar + (size_t)k * c->state;
+  carom_segment id = (carom_segment)(segment - CHECK_THETA);
+  return c->theta_bar + (size_t)k * (size_t)c->theta_count +
+         carom_parameter_segment(c->s->system, id).offset;
+}
+
+static double root_mean_square(const double *values, int count) {
+  double sum = 0.0;
+  for (int k = 0; k < count; k++) sum += values[k] * values[k];
+  return count > 0 ? sqrt(sum / count) : 0.0;
+}
+
+// how large a step is natural for a segment: lengths are small, stiffnesses large
+static double segment_scale(const checker *c, int segment) {
+  int count = c->chunks->count * (int)c->state;
+  if (segment == CHECK_X0) return 0.2;
+  if (segment == CHECK_V0) return fmax(1.0, root_mean_square(c->chunks->v0, count));
+  const carom_segment_info info =
+      carom_parameter_segment(c->s->system, (carom_segment)(segment - CHECK_THETA));
+  if (segment - CHECK_THETA == CAROM_GRAVITY) return 10.0;
+  if (segment - CHECK_THETA != CAROM_STIFFNESS) return 1.0;
+  return fmax(1.0, root_mean_square(c->s->theta + info.offset, info.size));
+}
+
+// inputs moved by `step` along `direction`: of every chunk its own for states, one for theta
+static void perturb(checker *c, int segment, const double *direction, double step) {
+  reset_inputs(c);
+  int count = c->chunks->count * (int)c->state;
+  double *moved = segment == CHECK_X0 ? c->x0 : c->v0;
+  if (segment >= CHECK_THETA) {
+    const carom_segment_info info =
+        carom_parameter_segment(c->s->system, (carom_segment)(segment - CHECK_THETA));
+    moved = c->theta + info.offset;
+    count = info.size;
+  }
+  for (int k = 0; k < count; k++) moved[k] += step * direction[k];
+}
+
+/* ---- differences ---- */
+
+static carom_status evaluate_at(checker *c, int segment, const double *direction, double step,
+                                double *values, bool *same_flags, carom_error *error) {
+  perturb(c, segment, direction, step);
+  carom_status status = evaluate(c, values, error);
+  if (status != CAROM_OK) return status;
+  for (int k = 0; k < c->chunks->count; k++) {
+    const size_t at = (size_t)k * CHUNK_STATES;
+    if (memcmp(c->flags + at, c->base_flags + at, CHUNK_STATES) != 0) same_flags[k] = false;
+  }
+  return CAROM_OK;
+}
+
+static carom_status fill_stencil(checker *c, int segment, const double *direction, stencil *st,
+                                 carom_error *error) {
+  for (int k = 0; k < c->chunks->count; k++) st->same_flags[k] = true;
+  carom_status status = CAROM_OK;
+  for (int i = 0; status == CAROM_OK && i < STEPS_IN_LEVEL; i++) {
+    double step = st->h / (1 << i);
+    status = evaluate_at(c, segment, direction, step, st->plus[i], st->same_flags, error);
+    if (status != CAROM_OK) return status;
+    status = evaluate_at(c, segment, direction, -step, st->minus[i], st->same_flags, error);
+  }
+  return status;
+}
+
+// the derivative of chunk k by the stencil; false where the function is not smooth there
+static bool difference(const checker *c, const stencil *st, int k, double floor_value,
+                       double *value) {
+  if (!st->same_flags[k]) return false;
+  double central[STEPS_IN_LEVEL], bend[STEPS_IN_LEVEL];
+  for (int i = 0; i < STEPS_IN_LEVEL; i++) {
+    double h = st->h / (1 << i), plus = st->plus[i][k], minus = st->minus[i][k];
+    central[i] = (plus - minus) / (2.0 * h);
+    bend[i] = ((plus - c->base[k]) - (c->base[k] - minus)) / h;
+  }
+  double coarse = (4.0 * central[1] - central[0]) / 3.0;
+  double fine = (4.0 * central[2] - central[1]) / 3.0;
+  double size = fmax(fabs(fine), floor_value);
+  // right slope minus left slope, extrapolated to a step of zero
+  double jump = 2.0 * bend[2] - bend[1];
+  *value = fine;
+  return fabs(fine - coarse) <= AGREEMENT * size && fabs(jump) <= KINK * size;
+}
+
+/* Scratch of one segment. */
+typedef struct segment_work {
+  int segment, size;
+  double typical;    /* directional derivative of ordinary size */
+  double *direction; /* [count][state] or [size] */
+  bool *done;        /* [count] */
+  stencil st;
+} segment_work;
+
+static void draw_direction(const checker *c, segment_work *w, rng *r) {
+  int count = w->segment < CHECK_THETA ? c->chunks->count * w->size : w->size;
+  for (int k = 0; k < count; k++) w->direction[k] = rng_normal(r);
+}
+
+// product of the derivative of chunk k with the direction
+static double directional(const checker *c, const segment_work *w, int k) {
+  const double *bar = segment_bar(c, w->segment, k);
+  const double *direction =
+      w->segment < CHECK_THETA ? w->direction + (size_t)k * c->state : w->direction;
+  double sum = 0.0;
+  for (int i = 0; i < w->size; i++) sum += bar[i] * direction[i];
+  return sum;
+}
+
+// root mean square over the chunks of the norm of the derivative: directions are standard normal
+static double typical_derivative(const checker *c, const segment_work *w) {
+  double sum = 0.0;
+  for (int k = 0; k < c->chunks->count; k++) {
+    const double *bar = segment_bar(c, w->segment, k);
+    for (int i = 0; i < w->size; i++) sum += bar[i] * bar[i];
+  }
+  return c->chunks->count > 0 ? sqrt(sum / c->chunks->count) : 0.0;
+}
+
+// takes up the chunks that this level of steps settles
+static void judge_level(const checker *c, segment_work *w, check_result *result) {
+  for (int k = 0; k < c->chunks->count; k++) {
+    if (w->done[k]) continue;
+    // rounding of the functional, divided by the smallest step, bounds what can be asked
+    double rounding = 8.0 * DBL_EPSILON * c->magnitude[k] / (w->st.h / 4.0);
+    double floor_value = fmax(FLOOR * w->typical, rounding * 1e6);
+    double fd, vjp = directional(c, w, k);
+    if (!difference(c, &w->st, k, floor_value, &fd)) continue;
+    w->done[k] = true;
+    result->used++;
+    if (fd != 0.0 || vjp != 0.0) result->no_effect = false;
+    double error = fabs(fd - vjp) / fmax(fmax(fabs(fd), fabs(vjp)), floor_value);
+    // a NaN must not pass for small
+    if (!(error <= result->worst)) result->worst = isnan(error) ? INFINITY : error;
+  }
+}
+
+static bool all_done(const checker *c, const segment_work *w) {
+  for (int k = 0; k < c->chunks->count; k++) {
+    if (!w->done[k]) return false;
+  }
+  return true;
+}
+
+static carom_status check_direction(checker *c, segment_work *w, rng *r, check_result *result,
+                                    carom_error *error) {
+  draw_direction(c, w, r);
+  for (int k = 0; k < c->chunks->count; k++) w->done[k] = false;
+  result->total += c->chunks->count;
+  w->st.h = FIRST_STEP * segment_scale(c, w->segment);
+  carom_status status = CAROM_OK;
+  for (int level = 0; level < LEVELS && !all_done(c, w); level++) {
+    if (interrupted()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
+    status = fill_stencil(c, w->segment, w->direction, &w->st, error);
+    if (status != CAROM_OK) return status;
+    judge_level(c, w, result);
+    w->st.h *= LEVEL_FACTOR;
+  }
+  return status;
+}
+
+static carom_status check_segment(checker *c, int segment, int directions, rng *r,
+                                  check_result *result, carom_error *error) {
+  arena_mark mark = arena_save(&c->memory);
+  int count = c->chunks->count, size = segment_size(c, segment);
+  *result = (check_result){.segment_size = size, .no_effect = true};
+  segment_work w = {.segment = segment, .size = size};
+  w.direction = arena_doubles(&c->memory, segment < CHECK_THETA ? count * size : size);
+  w.done = ARENA_ARRAY(&c->memory, bool, count);
+  w.st.same_flags = ARENA_ARRAY(&c->memory, bool, count);
+  for (int i = 0; i < STEPS_IN_LEVEL; i++) {
+    w.st.plus[i] = arena_doubles(&c->memory, count);
+    w.st.minus[i] = arena_doubles(&c->memory, count);
+  }
+  w.typical = typical_derivative(c, &w);
+  carom_status status = CAROM_OK;
+  for (int d = 0; status == CAROM_OK && size > 0 && d < directions; d++) {
+    status = check_direction(c, &w, r, result, error);
+  }
+  arena_restore(&c->memory, mark);
+  return status;
+}
+
+carom_status derivative_check(const setup *s, const chunk_set *chunks, int directions,
+                              uint64_t seed, check_result *results, carom_error *error) {
+  memset(results, 0, sizeof *results * CHECK_SEGMENT_COUNT);
+  if (chunks->count == 0) return CAROM_OK;
+  checker c;
+  checker_init(&c, s, chunks, seed);
+  carom_status status = run_base(&c, error);
+  rng r;
+  rng_seed(&r, seed, 1);
+  for (int segment = 0; status == CAROM_OK && segment < CHECK_SEGMENT_COUNT; segment++) {
+    status = check_segment(&c, segment, directions, &r, &results[segment], error);
+  }
+  arena_free(&c.memory);
+  return status;
+}

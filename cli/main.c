@@ -1,0 +1,102 @@
+/* carom: the program. Finds the subcommand and hands over. */
+#include "carom.h"
+#include "cli/commands.h"
+#include "cli/common.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct command {
+  const char *name;
+  int (*run)(int argc, char **argv);
+  const char *summary;
+} command;
+
+static const command commands[] = {
+    {"list", command_list, "the built-in scenes"},
+    {"simulate", command_simulate, "simulate a scene and write the trajectories"},
+    {"gradient", command_gradient, "a loss against target trajectories and its gradient"},
+    {"check", command_check, "compare every derivative with finite differences"},
+    {"solve", command_solve, "solve one cone program from a file"},
+    {"bench", command_bench, "measure the speed of the engine"},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+
+static void print_help(FILE *out) {
+  fputs("Usage: carom COMMAND [OPTION...]\n"
+        "A differentiable simulator of rigid bodies with contacts.\n\n"
+        "Commands:\n",
+        out);
+  for (int k = 0; k < COMMAND_COUNT; k++) {
+    fprintf(out, "  %-10s %s\n", commands[k].name, commands[k].summary);
+  }
+  fputs("\n`carom COMMAND --help` explains a command and gives an example.\n"
+        "`carom --version` prints the version.\n\n"
+        "Results go to standard output, progress and messages to standard error.\n"
+        "Exit status: 0 success, 1 failed, 2 wrong usage, 130 interrupted.\n\n"
+        "Example:\n"
+        "  carom simulate cp3 --sample 10 -o cp3.h5\n",
+        out);
+}
+
+static const command *find_command(const char *name) {
+  for (int k = 0; k < COMMAND_COUNT; k++) {
+    if (strcmp(commands[k].name, name) == 0) return &commands[k];
+  }
+  return NULL;
+}
+
+// the nearest command, if it is near at all
+static int unknown_command(const char *name) {
+  const char *nearest = NULL;
+  int least = 3;
+  for (int k = 0; k < COMMAND_COUNT; k++) {
+    int distance = edit_distance(name, commands[k].name);
+    if (distance < least) {
+      least = distance;
+      nearest = commands[k].name;
+    }
+  }
+  fprintf(stderr, "carom: there is no command '%s'", name);
+  if (nearest != NULL) fprintf(stderr, "; did you mean '%s'?", nearest);
+  fputs("\n`carom --help` lists the commands.\n", stderr);
+  return EXIT_USAGE;
+}
+
+// a full disk behind standard output must not pass for success
+static int end_with(int code) {
+  if (fflush(stdout) == 0 && ferror(stdout) == 0) return code;
+  fprintf(stderr, "carom: cannot write to standard output: %s\n", strerror(errno));
+  return code == 0 ? EXIT_FAILURE : code;
+}
+
+int main(int argc, char **argv) {
+  argp_program_version = "carom " CAROM_VERSION;
+  argp_err_exit_status = EXIT_USAGE;
+  const char *name = argc > 1 ? argv[1] : NULL;
+  if (name == NULL) {
+    print_help(stderr);
+    return EXIT_USAGE;
+  }
+  if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+    printf("%s\n", argp_program_version);
+    return end_with(EXIT_SUCCESS);
+  }
+  bool help = strcmp(name, "help") == 0;
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || (help && argc < 3)) {
+    print_help(stdout);
+    return end_with(EXIT_SUCCESS);
+  }
+  // `carom help NAME` is `carom NAME --help`
+  const command *found = find_command(help ? argv[2] : name);
+  if (found == NULL) return unknown_command(help ? argv[2] : name);
+  char title[64];
+  snprintf(title, sizeof title, "carom %s", found->name);
+  char help_option[] = "--help";
+  char *help_arguments[] = {title, help_option, NULL};
+  argv[1] = title;
+  return end_with(help ? found->run(2, help_arguments) : found->run(argc - 1, argv + 1));
+}

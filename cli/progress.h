@@ -1,0 +1,35 @@
+/* Progress on standard error: on a terminal a bar with rate and time left, otherwise a plain line
+ * now and then, nothing if quiet. Also where Ctrl-C arrives: work asks `interrupted` between steps
+ * and ends cleanly. */
+#ifndef CAROM_CLI_PROGRESS_H
+#define CAROM_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct progress {
+  const char *label;
+  const char *unit;   /* what is counted: "steps" */
+  bool quiet;
+  bool terminal;
+  bool shown;         /* a bar stands on the current line */
+  double start;       /* seconds */
+  double last;        /* when something was shown last */
+} progress;
+
+progress progress_begin(const char *label, const char *unit, bool quiet);
+
+/* A carom_progress callback, `user` being the progress: shows, and returns false after Ctrl-C. */
+bool progress_update(void *user, int64_t done, int64_t total);
+
+/* Takes the bar away. */
+void progress_end(progress *p);
+
+/* From here on SIGINT and SIGTERM only set a flag; a second one ends the program at once. */
+void interrupt_install(void);
+bool interrupted(void);
+
+/* Seconds of a clock that only goes forward. */
+double seconds_now(void);
+
+#endif

@@ -1,0 +1,175 @@
+/* carom simulate: from initial states to trajectories. */
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/progress.h"
+#include "io/trajectory_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct arguments {
+  run_options run;
+  const char *output;
+} arguments;
+
+/* Energy of the samples' first or last states. */
+typedef struct energy_range {
+  double sum, low, high;
+} energy_range;
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "write the trajectories to FILE (HDF5)", 0}, {0}};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  arguments *a = state->input;
+  if (key == ARGP_KEY_INIT) state->child_inputs[0] = &a->run;
+  if (key == 'o') a->output = text;
+  return key == ARGP_KEY_INIT || key == 'o' ? 0 : ARGP_ERR_UNKNOWN;
+}
+
+static const struct argp_child children[] = {{&run_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    options, parse, "SCENE",
+    "Simulates SCENE, a built-in scene (`carom list`) or a scene file, from one sampled state or "
+    "from those that --init or --sample give. Prints steps, contact events and energy."
+    "\vExample:\n  carom simulate bd5 --sample 100 --seed 7 --contact cmr -o bd5.h5",
+    children, NULL, NULL};
+
+// allocates the arrays of a trajectory for this run
+static carom_status allocate(const setup *s, trajectory *out, carom_error *error) {
+  *out = (trajectory){.batch = s->batch,
+                      .state_count = s->options.steps + 1,
+                      .point_count = s->info.point_count,
+                      .dimension = s->info.dimension,
+                      .dt = s->options.dt};
+  size_t entries = (size_t)out->batch * (size_t)out->state_count;
+  out->x = calloc(entries, sizeof(double) * state_size(s));
+  out->v = calloc(entries, sizeof(double) * state_size(s));
+  out->contact = calloc(entries, 1);
+  if (out->x != NULL && out->v != NULL && out->contact != NULL) return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY,
+                   "no memory for %d trajectories of %d states; take fewer --sample or --steps",
+                   out->batch, out->state_count);
+}
+
+// a rollout keeps the programs that failed, a plain simulation does not
+static carom_status run_with_dump(const setup *s, const char *folder, trajectory *out,
+                                  carom_report *report, carom_error *error) {
+  carom_rollout *rollout;
+  carom_status status = carom_rollout_create(s->system, &s->options, s->batch, &rollout, error);
+  if (status != CAROM_OK) return status;
+  status = carom_rollout_run(rollout, s->theta, s->x0, s->v0, error);
+  if (status == CAROM_OK) {
+    size_t entries = (size_t)out->batch * (size_t)out->state_count;
+    size_t bytes = entries * state_size(s) * sizeof(double);
+    memcpy(out->x, carom_rollout_positions(rollout), bytes);
+    memcpy(out->v, carom_rollout_velocities(rollout), bytes);
+    memcpy(out->contact, carom_rollout_contacts(rollout), entries);
+    *report = carom_rollout_report(rollout);
+    int written;
+    status = dump_failures(rollout, folder, &written, error);
+  }
+  carom_rollout_destroy(rollout);
+  return status;
+}
+
+static energy_range energies(const setup *s, const trajectory *data, int state) {
+  energy_range range = {0.0, INFINITY, -INFINITY};
+  for (int k = 0; k < data->batch; k++) {
+    size_t at = ((size_t)k * (size_t)data->state_count + (size_t)state) * state_size(s);
+    double kinetic, potential;
+    carom_energy(s->system, s->theta, data->x + at, data->v + at, &kinetic, &potential);
+    range.sum += kinetic + potential;
+    range.low = fmin(range.low, kinetic + potential);
+    range.high = fmax(range.high, kinetic + potential);
+  }
+  return range;
+}
+
+static void print_energy(const char *label, const energy_range *e, int batch) {
+  printf("%s %.9g", label, e->sum / batch);
+  if (batch > 1) printf(" (mean; %.6g to %.6g)", e->low, e->high);
+  putchar('\n');
+}
+
+static void print_text(const arguments *a, const setup *s, const trajectory *data,
+                       const carom_report *report, double seconds) {
+  const energy_range before = energies(s, data, 0);
+  const energy_range after = energies(s, data, data->state_count - 1);
+  printf("scene          %s (%s)\n", s->info.name, s->info.description);
+  printf("steps          %d of %g for %d sample%s\n", s->options.steps, s->options.dt, s->batch,
+         s->batch == 1 ? "" : "s");
+  printf("contacts       %lld events with %lld contacts\n", (long long)report->events,
+         (long long)report->contacts);
+  print_energy("energy before ", &before, s->batch);
+  print_energy("energy after  ", &after, s->batch);
+  printf("time           %.3g s, %.3g steps/s\n", seconds,
+         (double)s->batch * s->options.steps / fmax(seconds, 1e-9));
+  if (report->degenerate_programs > 0) {
+    printf("degenerate     %lld of %lld cone programs (solved; one-sided derivatives)\n",
+           (long long)report->degenerate_programs, (long long)report->programs);
+  }
+  if (a->output != NULL) printf("written        %s\n", a->output);
+}
+
+static json_t *energy_json(const energy_range *e) {
+  return json_pack("{so so so}", "sum", json_number(e->sum), "low", json_number(e->low), "high",
+                   json_number(e->high));
+}
+
+static void print_as_json(const arguments *a, const setup *s, const trajectory *data,
+                          const carom_report *report, double seconds) {
+  const energy_range before = energies(s, data, 0);
+  const energy_range after = energies(s, data, data->state_count - 1);
+  print_json(json_pack("{ss si si so so so so so ss?}", "scene", s->info.name, "samples", s->batch,
+                       "steps", s->options.steps, "dt", json_number(s->options.dt),
+                       "energy_before", energy_json(&before), "energy_after", energy_json(&after),
+                       "report", json_report(report), "seconds", json_number(seconds), "output",
+                       a->output));
+}
+
+static carom_status simulate(const arguments *a, setup *s, trajectory *data, carom_report *report,
+                             double *seconds, carom_error *error) {
+  carom_status status = setup_load(&a->run, s, error);
+  if (status == CAROM_OK) status = check_output(a->output, error);
+  if (status == CAROM_OK) status = setup_states(&a->run, s, error);
+  if (status == CAROM_OK) status = allocate(s, data, error);
+  if (status != CAROM_OK) return status;
+  progress bar = progress_begin("simulating", "steps", a->run.quiet);
+  s->options.progress = progress_update;
+  s->options.progress_user = &bar;
+  if (a->run.dump_failures != NULL) {
+    status = run_with_dump(s, a->run.dump_failures, data, report, error);
+  } else {
+    status = carom_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0, data->x,
+                            data->v, data->contact, report, error);
+  }
+  progress_end(&bar);
+  *seconds = seconds_now() - bar.start;
+  if (status != CAROM_OK || a->output == NULL) return status;
+  return trajectory_file_write(a->output, s->system, data, error);
+}
+
+int command_simulate(int argc, char **argv) {
+  arguments a = {.run = run_options_default()};
+  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  interrupt_install();
+  setup s = {0};
+  trajectory data = {0};
+  carom_report report = {0};
+  carom_error error = {0};
+  double seconds = 0.0;
+  int code = EXIT_SUCCESS;
+  if (simulate(&a, &s, &data, &report, &seconds, &error) != CAROM_OK) {
+    code = report_failure("simulate", &error);
+  } else {
+    report_trouble("simulate", &report, a.run.dump_failures);
+    (a.run.json ? print_as_json : print_text)(&a, &s, &data, &report, seconds);
+  }
+  trajectory_free(&data);
+  setup_close(&s);
+  return code;
+}

@@ -1,0 +1,142 @@
+/* carom solve: one cone program from a file. */
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "io/cone_file.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct arguments {
+  const char *file;
+  carom_cone_options cone;
+  bool json;
+} arguments;
+
+typedef struct result {
+  carom_cone_program program;
+  double *f; /* [C] */
+  double *s; /* [C] A f + b */
+  carom_cone_info info;
+} result;
+
+enum { KEY_JSON = 256, KEY_SMOOTHING, KEY_TOLERANCE, KEY_ITERATIONS };
+
+static const struct argp_option options[] = {
+    {"tolerance", KEY_TOLERANCE, "X", 0, "largest scaled residual that counts as solved", 0},
+    {"max-iterations", KEY_ITERATIONS, "N", 0, "of the interior-point method", 0},
+    {"smoothing", KEY_SMOOTHING, "KAPPA", 0, "complementarity to stop at (0)", 0},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
+    {0}};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+    case KEY_JSON: a->json = true; return 0;
+    case KEY_TOLERANCE:
+      a->cone.tolerance = parse_number(state, "--tolerance", text, 0.0, 1.0);
+      return 0;
+    case KEY_ITERATIONS:
+      a->cone.max_iterations = parse_integer(state, "--max-iterations", text, 1, 100000);
+      return 0;
+    case KEY_SMOOTHING:
+      a->cone.smoothing = parse_number(state, "--smoothing", text, 0.0, 1e3);
+      return 0;
+    case ARGP_KEY_ARG:
+      if (a->file != NULL) argp_error(state, "one file is expected, '%s' is one more", text);
+      a->file = text;
+      return 0;
+    case ARGP_KEY_END:
+      if (a->file == NULL) argp_error(state, "the file with the cone program is missing");
+      return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp argp = {
+    options, parse, "FILE",
+    "Solves the cone program in FILE (JSON, as --dump-failures writes it): minimise 1/2 f'Af + b'f "
+    "with |f_t| <= mu f_n and f_n >= lower for every contact. Prints f, s = Af + b, how it was "
+    "solved and the residual. Exit status 1 if it was not solved."
+    "\vExample:\n"
+    "  carom simulate bd5 --dump-failures failures\n"
+    "  carom solve failures/cone-000.json",
+    NULL, NULL, NULL};
+
+// s = A f + b from the lower triangle of A
+static void multiply(const carom_cone_program *p, const double *f, double *s) {
+  size_t size = (size_t)(p->contact_count * p->dimension);
+  for (size_t i = 0; i < size; i++) s[i] = p->b[i];
+  for (size_t i = 0; i < size; i++) {
+    for (size_t j = 0; j <= i; j++) {
+      s[i] += p->A[i * size + j] * f[j];
+      if (j < i) s[j] += p->A[i * size + j] * f[i];
+    }
+  }
+}
+
+static carom_status solve(const arguments *a, result *r, carom_error *error) {
+  carom_status status = cone_file_read(a->file, &r->program, error);
+  if (status != CAROM_OK) return status;
+  size_t size = (size_t)(r->program.contact_count * r->program.dimension);
+  r->f = calloc(size + 1, sizeof(double));
+  r->s = calloc(size + 1, sizeof(double));
+  carom_cone_solver *solver = NULL;
+  if (r->f == NULL || r->s == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  status = carom_cone_solver_create(&solver, error);
+  if (status == CAROM_OK) {
+    status = carom_cone_solver_solve(solver, &r->program, &a->cone, r->f, &r->info, error);
+  }
+  if (status == CAROM_OK) multiply(&r->program, r->f, r->s);
+  carom_cone_solver_destroy(solver);
+  return status;
+}
+
+static void print_text(const result *r) {
+  const carom_cone_program *p = &r->program;
+  printf("status         %s\n", carom_cone_status_text(r->info.status));
+  printf("residual       %.3g\n", r->info.residual);
+  printf("steps          %d Newton, %d interior-point%s\n", r->info.newton_steps,
+         r->info.interior_steps, r->info.singular ? "; singular: least-norm selection" : "");
+  printf("contact  component  f                        s = Af + b\n");
+  for (int i = 0; i < p->contact_count; i++) {
+    for (int k = 0; k < p->dimension; k++) {
+      int at = i * p->dimension + k;
+      printf("%7d  %-9s  %-23.16g  %.16g\n", i, k == 0 ? "normal" : "tangent", r->f[at], r->s[at]);
+    }
+  }
+}
+
+static json_t *vector_json(const double *values, int count) {
+  json_t *array = json_array();
+  for (int k = 0; k < count; k++) json_array_append_new(array, json_number(values[k]));
+  return array;
+}
+
+static void print_as_json(const result *r) {
+  int size = r->program.contact_count * r->program.dimension;
+  print_json(json_pack("{ss so si si sb so so}", "status", carom_cone_status_text(r->info.status),
+                       "residual", json_number(r->info.residual), "newton_steps",
+                       r->info.newton_steps, "interior_steps", r->info.interior_steps, "singular",
+                       (int)r->info.singular, "f", vector_json(r->f, size), "s",
+                       vector_json(r->s, size)));
+}
+
+int command_solve(int argc, char **argv) {
+  arguments a = {.cone = carom_default_cone_options()};
+  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  result r = {0};
+  carom_error error = {0};
+  int code = EXIT_SUCCESS;
+  if (solve(&a, &r, &error) != CAROM_OK) {
+    code = report_failure("solve", &error);
+  } else {
+    (a.json ? print_as_json : print_text)(&r);
+    bool solved = r.info.status == CAROM_CONE_SOLVED || r.info.status == CAROM_CONE_DEGENERATE;
+    if (!solved) code = EXIT_FAILURE;
+  }
+  cone_program_free(&r.program);
+  free(r.f);
+  free(r.s);
+  return code;
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing; asks nothing of the network if none is.
+#   scripts/install-dependencies.sh [build|test|format]
+#     build    compiler and libraries (the default)
+#     test     and what the tests need: cmocka, clang and its sanitizers
+#     format   clang-format alone
+# Runs as root or through sudo.
+set -euo pipefail
+
+build=(gcc libc6-dev make cmake pkg-config libjansson-dev libhdf5-dev)
+test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev)
+case "${1:-build}" in
+  build) packages=("${build[@]}") ;;
+  test) packages=("${build[@]}" "${test[@]}") ;;
+  format) packages=(clang-format) ;;
+  *)
+    echo "usage: scripts/install-dependencies.sh [build|test|format]" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "not a Debian system: see that it has what these packages give: ${packages[*]}" >&2
+  exit 0
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  state=$(dpkg-query --show --showformat='${db:Status-Status}\n' "$package" 2>/dev/null || true)
+  grep -qx installed <<<"$state" || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+run=(env DEBIAN_FRONTEND=noninteractive)
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "missing packages: ${missing[*]}" >&2
+    echo "as root: apt-get update && apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  run=(sudo "${run[@]}")
+fi
+echo "installing ${missing[*]}" >&2
+"${run[@]}" apt-get update -qq
+"${run[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}"

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Installs a build into a temporary prefix and uses it in one of the ways a user would.
+#   scripts/test-install.sh BUILD pkg-config-shared|pkg-config-static|cmake-shared|cmake-static|program
+set -euo pipefail
+source=$(cd "$(dirname "$0")/.." && pwd)
+build=$1
+way=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+example=$source/examples/cone_layer.c
+
+cmake --install "$build" --prefix "$prefix" >/dev/null
+libdir=$(dirname "$(find "$prefix" -name libcarom.a)")
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+
+# with_cmake COMPONENT: a project of its own that finds the package
+with_cmake() {
+  mkdir "$work/project"
+  cat >"$work/project/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.20)
+project(user LANGUAGES C)
+find_package(carom 0.1 REQUIRED COMPONENTS $1)
+add_executable(user $example)
+target_link_libraries(user PRIVATE carom::carom m)
+END
+  cmake -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+  cmake --build "$work/project/build" >/dev/null
+  "$work/project/build/user" >/dev/null
+}
+
+# expect_link shared|static FILE: whether it asks for libcarom.so at run time
+expect_link() {
+  local found=static
+  if readelf -d "$2" | grep -q 'NEEDED.*libcarom\.so\.0'; then found=shared; fi
+  if [ "$found" != "$1" ]; then
+    echo "expected the $1 library, linked the $found one" >&2
+    return 1
+  fi
+}
+
+case "$way" in
+  pkg-config-shared)
+    read -ra flags <<<"$(pkg-config --cflags --libs carom)"
+    cc "$example" "${flags[@]}" -lm -o "$work/user"
+    expect_link shared "$work/user"
+    LD_LIBRARY_PATH=$libdir "$work/user" >/dev/null
+    ;;
+  pkg-config-static)
+    read -ra flags <<<"$(pkg-config --static --cflags --libs carom | sed 's/-lcarom/-l:libcarom.a/')"
+    cc "$example" "${flags[@]}" -o "$work/user"
+    expect_link static "$work/user"
+    "$work/user" >/dev/null
+    ;;
+  cmake-shared)
+    with_cmake shared
+    expect_link shared "$work/project/build/user"
+    ;;
+  cmake-static)
+    with_cmake static
+    expect_link static "$work/project/build/user"
+    ;;
+  program)
+    [ "$("$prefix/bin/carom" --version)" != "" ]
+    "$prefix/bin/carom" list >/dev/null
+    test -f "$prefix/share/carom/docs/scene.schema.json"
+    test -f "$prefix/include/carom.h"
+    ;;
+  *)
+    echo "unknown way '$way'" >&2
+    exit 2
+    ;;
+esac

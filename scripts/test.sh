@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Runs the checks and sums them up in a last line "N passed, N failed".
+#   scripts/test.sh [all|gcc|clang|asan|fuzz|install]...
+#     gcc, clang   build with warnings as errors, run the suite
+#     asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer
+#     fuzz         the scene parser, for FUZZ_SECONDS (20)
+#     install      into a temporary prefix, and build an example with what is there
+# One failing check does not keep the others from running.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+jobs=$(nproc)
+passed=0
+failed=0
+failures=()
+
+# pass NAME, fail NAME: one check is over
+pass() {
+  passed=$((passed + 1))
+}
+fail() {
+  failed=$((failed + 1))
+  failures+=("$1")
+}
+
+# check NAME COMMAND...: a command whose success is one check
+check() {
+  local name=$1
+  shift
+  if "$@"; then
+    pass "$name"
+  else
+    fail "$name"
+    return 1
+  fi
+}
+
+# build PRESET: configures and compiles
+build() {
+  echo "== build: $1"
+  check "build: $1" build_quietly "$1"
+}
+build_quietly() {
+  cmake --preset "$1" >/dev/null && cmake --build --preset "$1" -j "$jobs"
+}
+
+# suite PRESET: builds and runs CTest, whose tests are counted one by one
+suite() {
+  build "$1" || return 1
+  echo "== suite: $1"
+  local log=build/$1/ctest.log
+  ctest --preset "$1" -j "$jobs" 2>&1 | tee "$log"
+  local failing total
+  total=$(sed -n 's/.*tests failed out of \([0-9]*\)$/\1/p' "$log")
+  failing=$(sed -n 's/.* \([0-9]*\) tests failed out of [0-9]*$/\1/p' "$log")
+  if [ -z "$total" ]; then
+    fail "suite: $1 (no tests ran)"
+    return 1
+  fi
+  passed=$((passed + total - failing))
+  failed=$((failed + failing))
+  local name
+  while read -r name; do
+    failures+=("$1: $name")
+  done < <(sed -n 's/^[ \t]*[0-9]* - \([^ ]*\) (.*)$/\1/p' "$log")
+}
+
+# fuzz: a bounded run from the seeds in tests/fuzz/corpus; what it finds grows build/fuzz/corpus
+fuzz() {
+  build fuzz || return 1
+  echo "== fuzz: scene parser, ${FUZZ_SECONDS:-20} s"
+  mkdir -p build/fuzz/corpus build/fuzz/artifacts
+  check "fuzz: scene parser" fuzz_quietly
+}
+fuzz_quietly() {
+  local options=(-max_total_time="${FUZZ_SECONDS:-20}" -max_len=4096 -timeout=10 -rss_limit_mb=2048
+    -artifact_prefix=build/fuzz/artifacts/ -print_final_stats=1)
+  local dictionary
+  for dictionary in tests/fuzz/*.dict; do
+    [ -e "$dictionary" ] && options+=(-dict="$dictionary")
+  done
+  build/fuzz/scene_fuzz "${options[@]}" build/fuzz/corpus tests/fuzz/corpus \
+    >build/fuzz/fuzz.log 2>&1
+  local status=$?
+  if [ $status -ne 0 ]; then
+    tail -n 40 build/fuzz/fuzz.log
+  else
+    grep -E 'number_of_executed_units|new_units_added' build/fuzz/fuzz.log
+  fi
+  return $status
+}
+
+# install: each way in which a user may find the library
+installed() {
+  build gcc || return 1
+  echo "== install"
+  local way
+  for way in pkg-config-shared pkg-config-static cmake-shared cmake-static program; do
+    check "install: $way" scripts/test-install.sh build/gcc "$way"
+  done
+}
+
+[ $# -eq 0 ] && set -- all
+for stage in "$@"; do
+  case "$stage" in
+    all)
+      suite gcc
+      suite clang
+      suite asan
+      fuzz
+      installed
+      ;;
+    gcc | clang | asan) suite "$stage" ;;
+    fuzz) fuzz ;;
+    install) installed ;;
+    *)
+      echo "usage: scripts/test.sh [all|gcc|clang|asan|fuzz|install]..." >&2
+      exit 2
+      ;;
+  esac
+done
+
+echo
+for name in "${failures[@]+"${failures[@]}"}"; do
+  echo "failed: $name"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

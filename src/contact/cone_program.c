@@ -1,0 +1,214 @@
+/* How the two methods work together; see cone_program.h. */
+#include "contact/cone_program.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "contact/cone_active_set.h"
+#include "contact/cone_interior.h"
+#include "contact/cone_internal.h"
+
+enum { FIRST_STEPS = 15, POLISH_STEPS = 12 };
+
+// complementarity at which the interior point is handed to the active set
+static const double HAND_OVER[] = {1e-6, 1e-9, 1e-12};
+
+cone_program cone_program_clamped(const cone_program *program, arena *scratch) {
+  cone_program clamped = *program;
+  bool negative = false;
+  for (int i = 0; i < program->contact_count; i++) negative = negative || program->lower[i] < 0;
+  if (negative) {
+    double *lower = arena_doubles(scratch, program->contact_count);
+    for (int i = 0; i < program->contact_count; i++) lower[i] = fmax(program->lower[i], 0);
+    clamped.lower = lower;
+  }
+  return clamped;
+}
+
+// adding x * 0 gives NaN for what is not finite
+static double not_finite(const double *x, int count) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int k = 0; k < count; k++) sum += x[k] * 0;
+  return sum;
+}
+
+static bool is_valid(const cone_program *program) {
+  int count = program->contact_count, unknowns = count * program->dimension;
+  double sum = not_finite(program->A, program->shape.start[unknowns]) +
+               not_finite(program->b, unknowns) + not_finite(program->mu, count) +
+               not_finite(program->lower, count) + program->scale * 0;
+  if (!(sum == 0)) return false;
+  for (int k = 0; k < unknowns; k++)
+    if (program->A[program->shape.start[k + 1] - 1] < 0) return false;
+  for (int i = 0; i < count; i++)
+    if (program->mu[i] < 0) return false;
+  return true;
+}
+
+static double residual_of(const cone_program *program, const cone_scale *scale, const double *f,
+                          arena *scratch) {
+  int d = program->dimension;
+  double *s = arena_doubles(scratch, program->contact_count * d);
+  double residual = 0;
+  cone_velocity(program, f, s);
+  for (int i = 0; i < program->contact_count; i++) {
+    double w[MAX_CONE_DIMENSION], projection[MAX_CONE_DIMENSION], rho = scale->rho[i];
+    for (int k = 0; k < d; k++) w[k] = f[i * d + k] - rho * s[i * d + k];
+    cone_project(d, program->mu[i], program->lower[i], rho, w, projection);
+    for (int k = 0; k < d; k++) {
+      double difference = fabs(f[i * d + k] - projection[k]) / (rho * scale->speed);
+      if (!(difference <= residual)) residual = difference;
+    }
+  }
+  return residual;
+}
+
+double cone_residual(const cone_program *given, const double *f, arena *scratch) {
+  if (given->contact_count == 0) return 0;
+  arena_mark mark = arena_save(scratch);
+  cone_program program = cone_program_clamped(given, scratch);
+  cone_scale scale = cone_scale_make(&program, scratch);
+  double residual = residual_of(&program, &scale, f, scratch);
+  arena_restore(scratch, mark);
+  return residual;
+}
+
+// the active set's result becomes the solution
+static void take_active_set(const active_set *a, cone_solution *solution) {
+  const cone_program *program = a->program;
+  int d = program->dimension;
+  for (int i = 0; i < program->contact_count; i++) {
+    solution->state[i] = (unsigned char)a->faces[i].state;
+    cone_project(d, program->mu[i], program->lower[i], 1, a->f + i * d, solution->f + i * d);
+  }
+  solution->info.status = a->degenerate ? CAROM_CONE_DEGENERATE : CAROM_CONE_SOLVED;
+  solution->info.residual = a->residual;
+  solution->info.singular = a->singular;
+}
+
+static void take_interior(const cone_interior *in, cone_solution *solution) {
+  int count = in->program->contact_count;
+  cone_interior_impulse(in, solution->f);
+  cone_interior_duals(in, solution->dual, solution->dual + count * in->program->dimension);
+  memset(solution->state, INTERIOR, (size_t)count);
+}
+
+// a direction d of the cone with A d = 0 and b.d < 0, read off from an impulse that has run away
+static bool is_unbounded(const cone_program *program, const cone_scale *scale, const double *f,
+                         arena *scratch) {
+  int unknowns = program->contact_count * program->dimension;
+  double size = 0, work = 0, velocity = 0;
+  for (int k = 0; k < unknowns; k++) size = fmax(size, fabs(f[k]));
+  if (!(size * scale->stiffness > 1e3 * scale->speed)) return false;
+  double *s = arena_doubles(scratch, unknowns);
+  envelope_multiply(&program->shape, program->A, f, s);
+  for (int k = 0; k < unknowns; k++) {
+    work += program->b[k] * f[k] / size;
+    velocity = fmax(velocity, fabs(s[k]) / size);
+  }
+  return velocity < 1e-6 * scale->stiffness && work < -1e-6 * scale->speed;
+}
+
+// a negative pivot of A + 1e-9 I
+static bool is_indefinite(const cone_program *program, const cone_scale *scale, arena *scratch) {
+  const envelope *shape = &program->shape;
+  double *factor = arena_doubles(scratch, shape->start[shape->size]);
+  memcpy(factor, program->A, sizeof(double) * (size_t)shape->start[shape->size]);
+  for (int k = 0; k < shape->size; k++) factor[shape->start[k + 1] - 1] += 1e-9 * scale->stiffness;
+  return envelope_factor(shape, factor, 1e-14) < 0;
+}
+
+// the end of an interior point that could not be polished
+static void judge_interior(const cone_interior *in, const carom_cone_options *options,
+                           cone_solution *solution, arena *scratch) {
+  take_interior(in, solution);
+  carom_cone_info *info = &solution->info;
+  info->residual = residual_of(in->program, in->scale, solution->f, scratch);
+  if (info->residual <= options->tolerance)
+    info->status = CAROM_CONE_DEGENERATE;
+  else if (is_indefinite(in->program, in->scale, scratch))
+    info->status = CAROM_CONE_INVALID;
+  else if (is_unbounded(in->program, in->scale, solution->f, scratch))
+    info->status = CAROM_CONE_UNBOUNDED;
+  else
+    info->status = CAROM_CONE_INACCURATE;
+}
+
+// interior point with attempts to polish on the way
+static void solve_interior(const cone_program *program, const cone_scale *scale,
+                           const carom_cone_options *options, active_set *a,
+                           cone_solution *solution, arena *scratch) {
+  cone_interior in = cone_interior_make(program, scale, false, scratch);
+  int level = 0, levels = sizeof HAND_OVER / sizeof HAND_OVER[0];
+  for (bool going = true; going;) {
+    going = solution->info.interior_steps < options->max_iterations &&
+            cone_interior_step(&in, 0) && in.complementarity > 1e-22;
+    solution->info.interior_steps++;
+    double error = fmax(in.complementarity, in.dual_residual);
+    bool ripe = level < levels && error <= HAND_OVER[level];
+    if (!ripe && going) continue;
+    while (level < levels && error <= HAND_OVER[level]) level++;
+    cone_interior_impulse(&in, a->f);
+    if (active_set_run(a, NULL, POLISH_STEPS)) {
+      take_active_set(a, solution);
+      return;
+    }
+  }
+  judge_interior(&in, options, solution, scratch);
+}
+
+// follows the central path to kappa, then Newton's method on that point
+static void solve_smoothed(const cone_program *program, const cone_scale *scale,
+                           const carom_cone_options *options, cone_solution *solution,
+                           arena *scratch) {
+  double kappa = options->smoothing;
+  cone_interior in = cone_interior_make(program, scale, true, scratch);
+  carom_cone_info *info = &solution->info;
+  bool going = true, found = false;
+  while (going && !found && info->interior_steps < options->max_iterations) {
+    bool near = in.complementarity < 10 * kappa && in.dual_residual < 10 * kappa;
+    going = cone_interior_step(&in, near ? kappa : fmax(kappa, 0.1 * in.complementarity));
+    info->interior_steps++;
+    found = near && in.centrality <= 1e-12 && in.dual_residual <= 1e-14 * (1 + 1 / kappa);
+  }
+  take_interior(&in, solution);
+  info->residual = fmax(in.centrality, in.dual_residual);
+  if (info->residual <= options->tolerance)
+    info->status = CAROM_CONE_SOLVED;
+  else
+    info->status = is_indefinite(program, scale, scratch) ? CAROM_CONE_INVALID
+                                                          : CAROM_CONE_INACCURATE;
+}
+
+static void solve_hard(const cone_program *program, const cone_scale *scale,
+                       const carom_cone_options *options, bool warm, cone_solution *solution,
+                       arena *scratch) {
+  active_set a = active_set_make(program, scale, options->tolerance, scratch);
+  if (active_set_run(&a, warm ? solution->state : NULL, FIRST_STEPS))
+    take_active_set(&a, solution);
+  else
+    solve_interior(program, scale, options, &a, solution, scratch);
+  solution->info.newton_steps = a.steps;
+}
+
+void cone_solve(const cone_program *given, const carom_cone_options *options, bool warm,
+                cone_solution *solution, arena *scratch) {
+  arena_mark mark = arena_save(scratch);
+  solution->info = (carom_cone_info){.status = CAROM_CONE_SOLVED};
+  int unknowns = given->contact_count * given->dimension;
+  if (given->contact_count > 0 && !is_valid(given)) {
+    solution->info.status = CAROM_CONE_INVALID;
+    solution->info.residual = INFINITY;
+    memset(solution->f, 0, sizeof(double) * (size_t)unknowns);
+    memset(solution->state, BOUND_SLIDE, (size_t)given->contact_count);
+  } else if (given->contact_count > 0) {
+    cone_program program = cone_program_clamped(given, scratch);
+    cone_scale scale = cone_scale_make(&program, scratch);
+    if (options->smoothing > 0)
+      solve_smoothed(&program, &scale, options, solution, scratch);
+    else
+      solve_hard(&program, &scale, options, warm, solution, scratch);
+  }
+  arena_restore(scratch, mark);
+}

@@ -1,0 +1,190 @@
+/* The public interface of the cone program: dense arrays in, an object that owns its memory. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "contact/cone_program.h"
+
+struct carom_cone_solver {
+  arena memory;  /* program and solution of the last solve */
+  arena scratch;
+  cone_program program;
+  cone_solution solution;
+  carom_cone_options options;
+  bool solved;
+};
+
+carom_cone_options carom_default_cone_options(void) {
+  return (carom_cone_options){.tolerance = 1e-10, .max_iterations = 60, .smoothing = 0};
+}
+
+const char *carom_cone_status_text(carom_cone_status status) {
+  switch (status) {
+    case CAROM_CONE_SOLVED: return "solved";
+    case CAROM_CONE_DEGENERATE: return "solved, but a contact is on the border of two states";
+    case CAROM_CONE_INACCURATE: return "not solved to the tolerance";
+    case CAROM_CONE_UNBOUNDED: return "unbounded: b is not in the range of A";
+    case CAROM_CONE_INVALID: return "invalid: not finite, or A is not positive semidefinite";
+  }
+  return "unknown";
+}
+
+carom_status carom_cone_solver_create(carom_cone_solver **solver, carom_error *error) {
+  if (solver == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_cone_solver_create: solver is NULL; pass the address of a pointer");
+  *solver = calloc(1, sizeof **solver);
+  if (*solver == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "carom_cone_solver_create: out of memory");
+  arena_init(&(*solver)->memory);
+  arena_init(&(*solver)->scratch);
+  return error_clear(error);
+}
+
+void carom_cone_solver_destroy(carom_cone_solver *solver) {
+  if (solver == NULL) return;
+  arena_free(&solver->memory);
+  arena_free(&solver->scratch);
+  free(solver);
+}
+
+static carom_status check_numbers(const char *name, const double *x, int count, bool negative,
+                                  carom_error *error) {
+  for (int k = 0; k < count; k++)
+    if (!isfinite(x[k]) || (!negative && x[k] < 0))
+      return error_set(error, CAROM_INVALID_ARGUMENT,
+                       "carom_cone_solver_solve: %s[%d] is %g; it must be finite%s", name, k, x[k],
+                       negative ? "" : " and not negative");
+  return CAROM_OK;
+}
+
+static carom_status check_matrix(const double *A, int size, carom_error *error) {
+  for (int i = 0; i < size; i++)
+    for (int j = 0; j <= i; j++)
+      if (!isfinite(A[(size_t)i * size + j]) || (i == j && A[(size_t)i * size + j] < 0))
+        return error_set(error, CAROM_INVALID_ARGUMENT,
+                         "carom_cone_solver_solve: A[%d][%d] is %g; A must be finite and positive "
+                         "semidefinite",
+                         i, j, A[(size_t)i * size + j]);
+  return CAROM_OK;
+}
+
+static carom_status check_options(const carom_cone_options *options, carom_error *error) {
+  if (!(options->tolerance > 0) || options->max_iterations < 1 || !(options->smoothing >= 0) ||
+      !isfinite(options->smoothing))
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_cone_solver_solve: options have tolerance %g, max_iterations %d, "
+                     "smoothing %g; they must be > 0, >= 1 and >= 0 (start from "
+                     "carom_default_cone_options)",
+                     options->tolerance, options->max_iterations, options->smoothing);
+  return CAROM_OK;
+}
+
+static carom_status check_program(const carom_cone_program *program, carom_error *error) {
+  int count = program->contact_count, d = program->dimension;
+  if (count < 0 || d < 1 || d > 3 || count > 10000)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_cone_solver_solve: contact_count is %d and dimension is %d; they must "
+                     "be 0 to 10000 and 1 to 3",
+                     count, d);
+  if (count == 0) return CAROM_OK;
+  if (program->A == NULL || program->b == NULL || program->mu == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_cone_solver_solve: A, b or mu of the program is NULL");
+  carom_status status = check_matrix(program->A, count * d, error);
+  if (status == CAROM_OK) status = check_numbers("b", program->b, count * d, true, error);
+  if (status == CAROM_OK) status = check_numbers("mu", program->mu, count, false, error);
+  if (status == CAROM_OK && program->lower != NULL)
+    status = check_numbers("lower", program->lower, count, false, error);
+  return status;
+}
+
+// envelope copy of a dense lower triangle: rows of a contact begin at its first nonzero block
+static void copy_program(carom_cone_solver *solver, const carom_cone_program *program) {
+  int count = program->contact_count, d = program->dimension, size = count * d;
+  arena *memory = &solver->memory;
+  int *first = ARENA_ARRAY(memory, int, size + 1);
+  for (int i = 0; i < count; i++) {
+    int column = i * d;
+    for (int a = i * d; a < i * d + d; a++)
+      for (int j = 0; j < column; j++)
+        if (program->A[(size_t)a * size + j] != 0) column = j;
+    for (int a = 0; a < d; a++) first[i * d + a] = column / d * d;
+  }
+  envelope shape = envelope_make(size, first, memory);
+  double *A = arena_doubles(memory, shape.start[size]);
+  for (int i = 0; i < size; i++)
+    memcpy(A + shape.start[i], program->A + (size_t)i * size + first[i],
+           sizeof(double) * (size_t)(i - first[i] + 1));
+  const double *lower = program->lower != NULL ? program->lower : arena_zeros(memory, count);
+  solver->program = (cone_program){.contact_count = count,
+                                   .dimension = d,
+                                   .shape = shape,
+                                   .A = A,
+                                   .b = program->b,
+                                   .mu = program->mu,
+                                   .lower = lower};
+  solver->solution = (cone_solution){.f = arena_zeros(memory, size),
+                                     .state = ARENA_ARRAY(memory, unsigned char, count),
+                                     .dual = arena_zeros(memory, size + count)};
+}
+
+carom_status carom_cone_solver_solve(carom_cone_solver *solver, const carom_cone_program *program,
+                                     const carom_cone_options *options, double *f,
+                                     carom_cone_info *info, carom_error *error) {
+  if (solver == NULL || program == NULL || (f == NULL && program->contact_count > 0))
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_cone_solver_solve: solver, program or f is NULL");
+  carom_cone_options chosen = options != NULL ? *options : carom_default_cone_options();
+  carom_status status = check_options(&chosen, error);
+  if (status == CAROM_OK) status = check_program(program, error);
+  solver->solved = false;
+  if (status != CAROM_OK) return status;
+
+  arena_restore(&solver->memory, (arena_mark){0});
+  copy_program(solver, program);
+  solver->options = chosen;
+  cone_solve(&solver->program, &chosen, false, &solver->solution, &solver->scratch);
+  solver->solved = true;
+  if (program->contact_count > 0)
+    memcpy(f, solver->solution.f, sizeof(double) * (size_t)solver->program.shape.size);
+  if (info != NULL) *info = solver->solution.info;
+  return error_clear(error);
+}
+
+// A_bar = -1/2 (p f' + f p') + 1/2 (p2 f2' + f2 p2')
+static void matrix_cotangent(int size, const double *p, const double *f, const double *p2,
+                             const double *f2, double *A_bar) {
+  for (int i = 0; i < size; i++)
+    for (int j = 0; j < size; j++)
+      A_bar[(size_t)i * size + j] = 0.5 * (p2[i] * f2[j] + f2[i] * p2[j] - p[i] * f[j] - f[i] * p[j]);
+}
+
+carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_bar, double *A_bar,
+                                   double *b_bar, double *mu_bar, double *lower_bar,
+                                   carom_error *error) {
+  if (solver == NULL || !solver->solved)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_cone_solver_vjp: there is no solution to differentiate; call "
+                     "carom_cone_solver_solve first");
+  int count = solver->program.contact_count, size = solver->program.shape.size;
+  if (count == 0) return error_clear(error);
+  if (f_bar == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_cone_solver_vjp: f_bar is NULL");
+
+  arena *scratch = &solver->scratch;
+  arena_mark mark = arena_save(scratch);
+  double *p = arena_doubles(scratch, 3 * size), *p2 = p + size, *f2 = p + 2 * size;
+  double *own_mu_bar = arena_doubles(scratch, 2 * count), *own_lower_bar = own_mu_bar + count;
+  bool has_second;
+  cone_solve_vjp(&solver->program, &solver->options, &solver->solution, f_bar, p, own_mu_bar,
+                 own_lower_bar, p2, f2, &has_second, scratch);
+  if (A_bar != NULL) matrix_cotangent(size, p, solver->solution.f, p2, f2, A_bar);
+  if (b_bar != NULL)
+    for (int k = 0; k < size; k++) b_bar[k] = -p[k];
+  if (mu_bar != NULL) memcpy(mu_bar, own_mu_bar, sizeof(double) * (size_t)count);
+  if (lower_bar != NULL) memcpy(lower_bar, own_lower_bar, sizeof(double) * (size_t)count);
+  arena_restore(scratch, mark);
+  return error_clear(error);
+}

@@ -1,0 +1,343 @@
+#include "contact/target_velocity.h"
+
+#include "physics/constraints.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A pivot ratio below this means that rows (or columns) of J depend on each other. */
+static const double RANK_TOLERANCE = 1e-10;
+
+/* ---- the pseudo-inverse of J, island by island ----------------------------------------------- */
+
+static int island_begin(const contact_event *e, int island) { return e->group.island_first[island]; }
+static int island_end(const contact_event *e, int island) {
+  return e->group.island_first[island + 1];
+}
+
+/* Blocks of J J' between two contacts: sum over common points of block block'. */
+static void place_row_block(const contact *a, const contact *b, int d, const envelope *shape,
+                            int row, int column, double *values) {
+  for (int k = 0; k < a->point_count; k++) {
+    for (int l = 0; l < b->point_count; l++) {
+      if (a->point[k] != b->point[l]) continue;
+      for (int i = 0; i < d; i++)
+        for (int j = 0; j < d && column + j <= row + i; j++) {
+          double sum = 0;
+          for (int q = 0; q < d; q++) sum += a->block[k][i * d + q] * b->block[l][j * d + q];
+          values[envelope_at(shape, row + i, column + j)] += sum;
+        }
+    }
+  }
+}
+
+static double *row_matrix(const contact_event *e, int island, const envelope *shape,
+                          arena *memory) {
+  int d = e->model->system->dimension;
+  int begin = island_begin(e, island), end = island_end(e, island);
+  double *values = arena_zeros(memory, shape->start[shape->size]);
+  for (int c = begin; c < end; c++)
+    for (int other = e->group.first_coupled[c]; other <= c; other++)
+      place_row_block(&e->group.contacts[c], &e->group.contacts[other], d, shape, (c - begin) * d,
+                      (other - begin) * d, values);
+  return values;
+}
+
+/* Points of an island in the order in which its contacts meet them, and each one's place. */
+static void order_points(const contact_event *e, int island, island_inverse *inverse, int *place,
+                         arena *memory) {
+  int begin = island_begin(e, island), end = island_end(e, island);
+  int most = 0;
+  for (int c = begin; c < end; c++) most += e->group.contacts[c].point_count;
+  inverse->points = ARENA_ARRAY(memory, int, most);
+  inverse->point_count = 0;
+  for (int c = begin; c < end; c++)
+    for (int k = 0; k < e->group.contacts[c].point_count; k++)
+      place[e->group.contacts[c].point[k]] = -1;
+  for (int c = begin; c < end; c++)
+    for (int k = 0; k < e->group.contacts[c].point_count; k++) {
+      int point = e->group.contacts[c].point[k];
+      if (place[point] >= 0) continue;
+      place[point] = inverse->point_count;
+      inverse->points[inverse->point_count++] = point;
+    }
+}
+
+static envelope column_shape(const contact_event *e, int island, int point_count, const int *place,
+                             arena *memory) {
+  int d = e->model->system->dimension;
+  int *first = ARENA_ARRAY(memory, int, point_count * d);
+  for (int i = 0; i < point_count * d; i++) first[i] = i / d * d;
+  for (int c = island_begin(e, island); c < island_end(e, island); c++) {
+    const contact *on = &e->group.contacts[c];
+    int least = point_count;
+    for (int k = 0; k < on->point_count; k++)
+      if (place[on->point[k]] < least) least = place[on->point[k]];
+    for (int k = 0; k < on->point_count; k++)
+      for (int i = 0; i < d; i++) {
+        int row = place[on->point[k]] * d + i;
+        if (least * d < first[row]) first[row] = least * d;
+      }
+  }
+  return envelope_make(point_count * d, first, memory);
+}
+
+/* J'J over the island's points. */
+static double *column_matrix(const contact_event *e, int island, const envelope *shape,
+                             const int *place, arena *memory) {
+  int d = e->model->system->dimension;
+  double *values = arena_zeros(memory, shape->start[shape->size]);
+  for (int c = island_begin(e, island); c < island_end(e, island); c++) {
+    const contact *on = &e->group.contacts[c];
+    for (int k = 0; k < on->point_count; k++)
+      for (int l = 0; l < on->point_count; l++)
+        for (int i = 0; i < d; i++)
+          for (int j = 0; j < d; j++) {
+            int row = place[on->point[k]] * d + i, column = place[on->point[l]] * d + j;
+            if (column > row) continue;
+            double sum = 0;
+            for (int q = 0; q < d; q++) sum += on->block[k][q * d + i] * on->block[l][q * d + j];
+            values[envelope_at(shape, row, column)] += sum;
+          }
+  }
+  return values;
+}
+
+static double largest_diagonal(const envelope *shape, const double *values) {
+  double largest = 0;
+  for (int i = 0; i < shape->size; i++)
+    largest = fmax(largest, values[envelope_at(shape, i, i)]);
+  return largest;
+}
+
+static island_inverse island_inverse_make(const contact_event *e, int island, arena *memory) {
+  island_inverse inverse = {.kind = INVERSE_ROWS, .shape = e->shape[island]};
+  inverse.factor = row_matrix(e, island, &inverse.shape, memory);
+  if (envelope_factor(&inverse.shape, inverse.factor, RANK_TOLERANCE) > RANK_TOLERANCE)
+    return inverse;
+
+  // rows depend on each other: perhaps columns do not
+  int *place = ARENA_ARRAY(memory, int, e->model->system->point_count);
+  order_points(e, island, &inverse, place, memory);
+  envelope columns = column_shape(e, island, inverse.point_count, place, memory);
+  if (columns.size <= inverse.shape.size) {
+    double *factor = column_matrix(e, island, &columns, place, memory);
+    if (envelope_factor(&columns, factor, RANK_TOLERANCE) > RANK_TOLERANCE) {
+      inverse.kind = INVERSE_COLUMNS;
+      inverse.shape = columns;
+      inverse.factor = factor;
+      return inverse;
+    }
+  }
+
+  // both do
+  inverse.kind = INVERSE_SEMIDEFINITE;
+  double *values = row_matrix(e, island, &e->shape[island], memory);
+  double threshold = RANK_TOLERANCE * largest_diagonal(&e->shape[island], values);
+  inverse.pseudo = semidefinite_make(&e->shape[island], values, threshold, memory);
+  return inverse;
+}
+
+/* rows of one island: rows = J points, points += J' rows */
+static void island_jacobian(const contact_event *e, int island, const double *points,
+                            double *rows) {
+  int d = e->model->system->dimension;
+  for (int c = island_begin(e, island); c < island_end(e, island); c++)
+    contact_apply(&e->group.contacts[c], d, points, rows + c * d);
+}
+
+static void island_jacobian_transpose(const contact_event *e, int island, const double *rows,
+                                      double *points) {
+  int d = e->model->system->dimension;
+  for (int c = island_begin(e, island); c < island_end(e, island); c++)
+    contact_apply_transpose(&e->group.contacts[c], d, rows + c * d, points);
+}
+
+/* points = (J'J)^-1 points for an island of full column rank */
+static void solve_columns(const contact_event *e, const island_inverse *inverse, double *points,
+                          arena *scratch) {
+  int d = e->model->system->dimension;
+  double *local = arena_doubles(scratch, inverse->point_count * d);
+  for (int k = 0; k < inverse->point_count; k++)
+    for (int i = 0; i < d; i++) local[k * d + i] = points[inverse->points[k] * d + i];
+  envelope_solve(&inverse->shape, inverse->factor, local);
+  for (int k = 0; k < inverse->point_count; k++)
+    for (int i = 0; i < d; i++) points[inverse->points[k] * d + i] = local[k * d + i];
+}
+
+/* (J J')^+ on the rows of an island, in place */
+static void solve_rows(const contact_event *e, int island, const island_inverse *inverse,
+                       double *rows) {
+  double *local = rows + island_begin(e, island) * e->model->system->dimension;
+  if (inverse->kind == INVERSE_ROWS)
+    envelope_solve(&inverse->shape, inverse->factor, local);
+  else
+    semidefinite_solve(&inverse->pseudo, local);
+}
+
+/* points = J^+ rows on all islands; points are those of the touched assemblies */
+static void inverse_apply(const contact_event *e, const target_velocity *t, const double *rows,
+                          double *points, arena *scratch) {
+  arena_mark mark = arena_save(scratch);
+  double *work = arena_doubles(scratch, e->size);
+  memcpy(work, rows, sizeof(double) * (size_t)e->size);
+  event_zero(e, points);
+  for (int island = 0; island < e->group.island_count; island++) {
+    const island_inverse *inverse = &t->inverses[island];
+    if (inverse->kind != INVERSE_COLUMNS) solve_rows(e, island, inverse, work);
+    island_jacobian_transpose(e, island, work, points);
+    if (inverse->kind == INVERSE_COLUMNS) solve_columns(e, inverse, points, scratch);
+  }
+  arena_restore(scratch, mark);
+}
+
+/* rows = (J^+)' points on all islands */
+static void inverse_apply_transpose(const contact_event *e, const target_velocity *t,
+                                    const double *points, double *rows, arena *scratch) {
+  arena_mark mark = arena_save(scratch);
+  double *work = arena_doubles(scratch, e->model->system->coordinate_count);
+  event_copy(e, work, points);
+  for (int island = 0; island < e->group.island_count; island++) {
+    const island_inverse *inverse = &t->inverses[island];
+    if (inverse->kind == INVERSE_COLUMNS) solve_columns(e, inverse, work, scratch);
+    island_jacobian(e, island, work, rows);
+    if (inverse->kind != INVERSE_COLUMNS) solve_rows(e, island, inverse, rows);
+  }
+  arena_restore(scratch, mark);
+}
+
+/* ---- projection on the velocities that the constraints allow --------------------------------- */
+
+/* out = u - J_E' multipliers, multipliers = (J_E J_E')^-1 J_E u; out may be u */
+static void project(const contact_event *e, const double *u, double *out, double *multipliers) {
+  const model *m = e->model;
+  if (out != u) event_copy(e, out, u);
+  for (int t = 0; t < e->group.touched_count; t++) {
+    const assembly *a = &m->system->assemblies[e->group.touched[t].assembly];
+    int begin = m->assembly_constraint[e->group.touched[t].assembly];
+    int end = m->assembly_constraint[e->group.touched[t].assembly + 1];
+    if (begin == end) continue;
+    constraints_apply(m, begin, end, e->arm, out, multipliers);
+    constraints_solve(m, begin, end, e->geometric, multipliers);
+    for (int r = a->first_row; r < a->first_row + a->row_count; r++)
+      multipliers[r] = -multipliers[r];
+    constraints_apply_transpose(m, begin, end, e->arm, multipliers, out);
+    for (int r = a->first_row; r < a->first_row + a->row_count; r++)
+      multipliers[r] = -multipliers[r];
+  }
+}
+
+static bool any_constraint(const contact_event *e) {
+  for (int t = 0; t < e->group.touched_count; t++)
+    if (e->model->system->assemblies[e->group.touched[t].assembly].row_count > 0) return true;
+  return false;
+}
+
+/* ---- v_C* ------------------------------------------------------------------------------------ */
+
+/* Time in which a penetration is to be undone. */
+static double compensation_time(const contact_event *e) {
+  return e->options->compensation_steps * e->options->dt;
+}
+
+target_velocity target_velocity_make(const contact_event *e, arena *memory) {
+  const carom_system *s = e->model->system;
+  target_velocity t = {.desired = arena_zeros(memory, e->size)};
+  t.value = t.desired;
+  if (!e->options->penetration_compensation) return t;
+  for (int c = 0; c < e->group.count; c++)
+    t.desired[c * s->dimension] = -e->group.contacts[c].gap / compensation_time(e);
+
+  // v_C* = v_d where that is a velocity the system can have
+  t.inverses = ARENA_ARRAY(memory, island_inverse, e->group.island_count);
+  t.projected = any_constraint(e);
+  for (int island = 0; island < e->group.island_count; island++) {
+    t.inverses[island] = island_inverse_make(e, island, memory);
+    if (t.inverses[island].kind != INVERSE_ROWS) t.projected = true;
+  }
+  if (!t.projected) return t;
+
+  t.y = arena_doubles(memory, s->coordinate_count);
+  t.w = arena_doubles(memory, s->coordinate_count);
+  t.multipliers = arena_zeros(memory, s->row_count);
+  t.value = arena_doubles(memory, e->size);
+  inverse_apply(e, &t, t.desired, t.y, memory);
+  project(e, t.y, t.w, t.multipliers);
+  event_jacobian(e, t.w, t.value);
+  return t;
+}
+
+void event_jacobian_outer(const contact_event *e, double scale, const double *rows,
+                          const double *points, double *block_bar) {
+  int d = e->model->system->dimension;
+  for (int c = 0; c < e->group.count; c++) {
+    const contact *on = &e->group.contacts[c];
+    for (int k = 0; k < on->point_count; k++) {
+      double *bar = block_bar + (c * MAX_CONTACT_POINTS + k) * d * d;
+      const double *u = points + on->point[k] * d;
+      for (int i = 0; i < d; i++)
+        for (int j = 0; j < d; j++) bar[i * d + j] += scale * rows[c * d + i] * u[j];
+    }
+  }
+}
+
+/* From y_bar, y = J^+ v_d, at constant rank:
+ *   dy = -J^+ dJ y + J^+ J^+' dJ' (v_d - J y) + (I - J^+ J) dJ' J^+' y + J^+ dv_d
+ * so with q = J^+' y_bar:
+ *   J_bar = -q (x) y + (v_d - J y) (x) J^+ q + (J^+' y) (x) (I - J^+ J) y_bar,  v_d_bar = q */
+static void inverse_vjp(const contact_event *e, const target_velocity *t, const double *y_bar,
+                        double *desired_bar, double *block_bar, arena *scratch) {
+  int size = e->model->system->coordinate_count;
+  double *rows = arena_doubles(scratch, e->size);
+  double *points = arena_doubles(scratch, size);
+  inverse_apply_transpose(e, t, y_bar, desired_bar, scratch);
+  event_jacobian_outer(e, -1, desired_bar, t->y, block_bar);
+
+  inverse_apply(e, t, desired_bar, points, scratch);
+  event_jacobian(e, t->y, rows);
+  for (int i = 0; i < e->size; i++) rows[i] = t->desired[i] - rows[i];
+  event_jacobian_outer(e, 1, rows, points, block_bar);
+
+  event_jacobian(e, y_bar, rows);
+  inverse_apply(e, t, rows, points, scratch);
+  inverse_apply_transpose(e, t, t->y, rows, scratch);
+  event_jacobian_outer(e, 1, rows, y_bar, block_bar);
+  event_jacobian_outer(e, -1, rows, points, block_bar);
+}
+
+/* w = P y with P = I - J_E' N, N = (J_E J_E')^-1 J_E symmetric as a projection:
+ * dP = -P dJ_E' N - N' dJ_E P, so J_E_bar = -(N y) (x) (P w_bar) - (N w_bar) (x) (P y).
+ * w_bar becomes y_bar = P w_bar. */
+static void project_vjp(const contact_event *e, const target_velocity *t, double *w_bar,
+                        double *x_bar, arena *scratch) {
+  const model *m = e->model;
+  double *multipliers = arena_zeros(scratch, m->system->row_count);
+  project(e, w_bar, w_bar, multipliers);
+  for (int i = 0; i < e->group.touched_count; i++) {
+    int begin = m->assembly_constraint[e->group.touched[i].assembly];
+    int end = m->assembly_constraint[e->group.touched[i].assembly + 1];
+    constraints_bilinear_vjp(m, begin, end, -1, t->multipliers, w_bar, x_bar);
+    constraints_bilinear_vjp(m, begin, end, -1, multipliers, t->w, x_bar);
+  }
+}
+
+void target_velocity_vjp(const contact_event *e, const target_velocity *t, const double *value_bar,
+                         double *block_bar, double *gap_bar, double *x_bar, arena *scratch) {
+  if (!e->options->penetration_compensation) return;
+  int d = e->model->system->dimension;
+  arena_mark mark = arena_save(scratch);
+  double *desired_bar = arena_doubles(scratch, e->size);
+  memcpy(desired_bar, value_bar, sizeof(double) * (size_t)e->size);
+  if (t->projected) {
+    // value = J w
+    double *w_bar = arena_doubles(scratch, e->model->system->coordinate_count);
+    event_zero(e, w_bar);
+    event_jacobian_transpose(e, value_bar, w_bar);
+    event_jacobian_outer(e, 1, value_bar, t->w, block_bar);
+    project_vjp(e, t, w_bar, x_bar, scratch);
+    inverse_vjp(e, t, w_bar, desired_bar, block_bar, scratch);
+  }
+  for (int c = 0; c < e->group.count; c++)
+    gap_bar[c] -= desired_bar[c * d] / compensation_time(e);
+  arena_restore(scratch, mark);
+}

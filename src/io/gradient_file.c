@@ -1,0 +1,48 @@
+#include "io/gradient_file.h"
+
+#include "io/h5_file.h"
+
+static carom_status write_states(h5_writer *writer, const carom_system_info *info,
+                                 const gradient *data, carom_error *error) {
+  const h5_axis axes[] = {
+      {"samples", data->batch}, {"points", info->point_count}, {"dimension", info->dimension}};
+  carom_status status = h5_write_doubles(writer, "loss", 0, NULL, &data->loss, error);
+  if (status == CAROM_OK) {
+    status = h5_write_doubles(writer, "loss_each", 1, axes, data->loss_each, error);
+  }
+  if (status == CAROM_OK) status = h5_write_doubles(writer, "d_x0", 3, axes, data->x0_bar, error);
+  if (status == CAROM_OK) status = h5_write_doubles(writer, "d_v0", 3, axes, data->v0_bar, error);
+  return status;
+}
+
+static carom_status write_parameters(h5_writer *writer, const carom_system *system,
+                                     const gradient *data, carom_error *error) {
+  static const char *const names[CAROM_SEGMENT_COUNT] = {
+      [CAROM_LOG_MASS] = "d_mass",           [CAROM_LOG_MOMENT] = "d_moment",
+      [CAROM_FRICTION] = "d_friction",       [CAROM_RESTITUTION] = "d_restitution",
+      [CAROM_REGULARIZER] = "d_regularizer", [CAROM_GRAVITY] = "d_gravity",
+      [CAROM_STIFFNESS] = "d_stiffness"};
+  const carom_system_info info = carom_system_describe(system);
+  carom_status status = CAROM_OK;
+  for (int k = 0; status == CAROM_OK && k < CAROM_SEGMENT_COUNT; k++) {
+    const carom_segment_info segment = carom_parameter_segment(system, (carom_segment)k);
+    bool matrix = k == CAROM_LOG_MOMENT;
+    const h5_axis axes[] = {{segment.name, matrix ? info.body_count : segment.size},
+                            {"dimension", info.dimension}};
+    status = h5_write_doubles(writer, names[k], matrix ? 2 : 1, axes,
+                              data->theta_bar + segment.offset, error);
+  }
+  return status;
+}
+
+carom_status gradient_file_write(const char *path, const carom_system *system,
+                                 const gradient *data, carom_error *error) {
+  h5_writer *writer;
+  carom_status status = h5_writer_create(path, &writer, error);
+  if (status != CAROM_OK) return status;
+  const carom_system_info info = carom_system_describe(system);
+  status = h5_write_origin(writer, info.json, data->dt, error);
+  if (status == CAROM_OK) status = write_states(writer, &info, data, error);
+  if (status == CAROM_OK) status = write_parameters(writer, system, data, error);
+  return h5_writer_finish(writer, status, error);
+}

@@ -1,0 +1,71 @@
+/* A thin layer over the HDF5 C library: whole arrays in, whole arrays out, every message with file,
+ * dataset, expected and found shape. HDF5's own error printing is off during these calls only.
+ *
+ * Writing makes the file in memory and puts it on the disk at h5_writer_commit (atomic_file.h): a
+ * full disk is an error there and leaves nothing behind. Objects carry no time stamps, so that the
+ * same content gives the same bytes. */
+#ifndef CAROM_IO_H5_FILE_H
+#define CAROM_IO_H5_FILE_H
+
+#include "carom.h"
+
+enum { H5_MAX_RANK = 4 };
+
+/* One axis of a dataset: its name for messages, and its size. A reader takes size < 0 as "any" and
+ * puts the size found there. */
+typedef struct h5_axis {
+  const char *name;
+  int size;
+} h5_axis;
+
+/* Elements of a dataset of this shape. */
+size_t h5_element_count(int rank, const h5_axis *axes);
+
+/* ---- writing ---- */
+
+typedef struct h5_writer h5_writer;
+
+carom_status h5_writer_create(const char *path, h5_writer **writer, carom_error *error);
+carom_status h5_write_doubles(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
+                              const double *values, carom_error *error);
+carom_status h5_write_bytes(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
+                            const uint8_t *values, carom_error *error);
+carom_status h5_write_text_attribute(h5_writer *writer, const char *name, const char *text,
+                                     carom_error *error);
+carom_status h5_write_number_attribute(h5_writer *writer, const char *name, double value,
+                                       carom_error *error);
+
+/* The root attributes that every file of carom has: carom_version, scene, dt. */
+carom_status h5_write_origin(h5_writer *writer, const char *scene, double dt, carom_error *error);
+
+/* Puts the file in its place if `status` is CAROM_OK, else throws it away. Destroys the writer in
+ * either case; returns `status` or what went wrong now. */
+carom_status h5_writer_finish(h5_writer *writer, carom_status status, carom_error *error);
+
+/* ---- reading ---- */
+
+typedef struct h5_reader h5_reader;
+
+carom_status h5_reader_open(const char *path, h5_reader **reader, carom_error *error);
+void h5_reader_close(h5_reader *reader);
+
+bool h5_has_dataset(const h5_reader *reader, const char *name);
+
+/* Number of axes of a dataset, or -1 if there is none of this name. */
+int h5_dataset_rank(const h5_reader *reader, const char *name);
+
+/* Links in the root group: how many, and the name of one (false if it does not fit). */
+int h5_link_count(const h5_reader *reader);
+bool h5_link_name(const h5_reader *reader, int index, char *name, size_t size);
+
+/* Reads a dataset of numbers of any width; finite ones only. The caller frees *values. */
+carom_status h5_read_doubles(h5_reader *reader, const char *name, int rank, h5_axis *axes,
+                             double **values, carom_error *error);
+carom_status h5_read_bytes(h5_reader *reader, const char *name, int rank, h5_axis *axes,
+                           uint8_t **values, carom_error *error);
+
+/* Root attributes; absent or of another type: false. The caller frees *text. */
+bool h5_read_number_attribute(const h5_reader *reader, const char *name, double *value);
+bool h5_read_text_attribute(const h5_reader *reader, const char *name, char **text);
+
+#endif

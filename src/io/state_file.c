@@ -1,0 +1,74 @@
+#include "io/state_file.h"
+
+#include "base/error.h"
+#include "io/h5_file.h"
+#include "io/trajectory_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+carom_status state_file_write(const char *path, const carom_system *system, const states *data,
+                              carom_error *error) {
+  h5_writer *writer;
+  carom_status status = h5_writer_create(path, &writer, error);
+  if (status != CAROM_OK) return status;
+  const carom_system_info info = carom_system_describe(system);
+  const h5_axis axes[] = {
+      {"samples", data->batch}, {"points", data->point_count}, {"dimension", data->dimension}};
+  status = h5_write_origin(writer, info.json, info.dt, error);
+  if (status == CAROM_OK) status = h5_write_doubles(writer, "x", 3, axes, data->x, error);
+  if (status == CAROM_OK) status = h5_write_doubles(writer, "v", 3, axes, data->v, error);
+  return h5_writer_finish(writer, status, error);
+}
+
+static carom_status read_states(h5_reader *reader, const char *path, states *data,
+                                carom_error *error) {
+  h5_axis axes[] = {
+      {"samples", -1}, {"points", data->point_count}, {"dimension", data->dimension}};
+  carom_status status = h5_read_doubles(reader, "x", 3, axes, &data->x, error);
+  if (status == CAROM_OK) status = h5_read_doubles(reader, "v", 3, axes, &data->v, error);
+  if (status != CAROM_OK) return status;
+  data->batch = axes[0].size;
+  if (data->batch >= 1) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_DATA, "%s: has no samples", path);
+}
+
+// moves the first states of every trajectory to the front and keeps them
+static void take_first_states(trajectory *source, states *data) {
+  size_t state = (size_t)source->point_count * (size_t)source->dimension;
+  for (int k = 0; k < source->batch; k++) {
+    size_t from = (size_t)k * (size_t)source->state_count * state, to = (size_t)k * state;
+    memmove(source->x + to, source->x + from, state * sizeof(double));
+    memmove(source->v + to, source->v + from, state * sizeof(double));
+  }
+  data->batch = source->batch;
+  data->x = source->x;
+  data->v = source->v;
+  source->x = source->v = NULL;
+  trajectory_free(source);
+}
+
+carom_status state_file_read(const char *path, const carom_system *system, states *data,
+                             carom_error *error) {
+  const carom_system_info info = carom_system_describe(system);
+  *data = (states){.point_count = info.point_count, .dimension = info.dimension};
+  h5_reader *reader;
+  carom_status status = h5_reader_open(path, &reader, error);
+  if (status != CAROM_OK) return status;
+  bool is_trajectory = h5_dataset_rank(reader, "x") == 4;
+  if (!is_trajectory) status = read_states(reader, path, data, error);
+  h5_reader_close(reader);
+  if (is_trajectory) {
+    trajectory source;
+    status = trajectory_file_read(path, system, &source, error);
+    if (status == CAROM_OK) take_first_states(&source, data);
+  }
+  if (status != CAROM_OK) states_free(data);
+  return status;
+}
+
+void states_free(states *data) {
+  free(data->x);
+  free(data->v);
+  *data = (states){0};
+}

@@ -1,0 +1,544 @@
+#include "physics/collision.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- detection ------------------------------------------------------------------------------- */
+
+void contact_list_init(contact_list *list) { *list = (contact_list){0}; }
+
+void contact_list_free(contact_list *list) {
+  free(list->ids);
+  free(list->balls);
+  free(list->reach_low);
+  *list = (contact_list){0};
+}
+
+static bool push(contact_list *list, contact_id id) {
+  if (list->count == list->capacity) {
+    int capacity = list->capacity > 0 ? 2 * list->capacity : 16;
+    contact_id *ids = realloc(list->ids, sizeof(contact_id) * (size_t)capacity);
+    if (ids == NULL) return false;
+    list->ids = ids;
+    list->capacity = capacity;
+  }
+  list->ids[list->count++] = id;
+  return true;
+}
+
+static double dot_d(const double *a, const double *b, int d) {
+  double sum = 0;
+  for (int i = 0; i < d; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+static double pair_gap(const carom_system *s, int i, int j, const double *x) {
+  int d = s->dimension;
+  const double *a = x + s->bodies[i].first_point * d;
+  const double *b = x + s->bodies[j].first_point * d;
+  double square = 0;
+  for (int k = 0; k < d; k++) square += (b[k] - a[k]) * (b[k] - a[k]);
+  return sqrt(square) - s->bodies[i].radius - s->bodies[j].radius;
+}
+
+/* Position of a body-fixed point: x_0 + sum_k c_k (x_k - x_0). */
+static void shape_point(const carom_system *s, const body *b, int index, const double *x,
+                        double *position) {
+  int d = s->dimension;
+  const double *x0 = x + b->first_point * d;
+  const double *c = b->shape_points + index * d;
+  for (int i = 0; i < d; i++) {
+    position[i] = x0[i];
+    for (int k = 0; k < d; k++) position[i] += c[k] * (x0[(k + 1) * d + i] - x0[i]);
+  }
+}
+
+static double point_plane_gap(const carom_system *s, const body *b, int index, const plane *p,
+                              const double *x) {
+  double position[MAX_DIMENSION];
+  shape_point(s, b, index, x, position);
+  return dot_d(p->normal, position, s->dimension) + p->offset;
+}
+
+static int lowest_point(const carom_system *s, const body *b, const plane *p, const double *x,
+                        double *gap) {
+  int lowest = 0;
+  *gap = INFINITY;
+  for (int k = 0; k < b->shape_point_count; k++) {
+    double distance = point_plane_gap(s, b, k, p, x);
+    if (distance < *gap) {
+      *gap = distance;
+      lowest = k;
+    }
+  }
+  return lowest;
+}
+
+static double bend_angle(const limit *l, const double *x) {
+  double before[MAX_DIMENSION], after[MAX_DIMENSION];
+  combination_value(&l->segment, 2, x, true, before);
+  combination_value(&l->next_segment, 2, x, true, after);
+  double cross = before[0] * after[1] - before[1] * after[0];
+  // difference of atan2(x, -y) of the two segments, wrapped to +-pi
+  return atan2(cross, before[0] * after[0] + before[1] * after[1]);
+}
+
+static bool detect_pair(const carom_system *s, const double *x, int i, int j, contact_list *list) {
+  if (pair_gap(s, i, j, x) >= 0) return true;
+  return push(list, (contact_id){CONTACT_PAIR, i, j, 0, system_pair_property(s, i, j)});
+}
+
+static int compare_ids(const void *a, const void *b) {
+  const contact_id *p = a, *q = b;
+  return p->property != q->property ? (p->property > q->property) - (p->property < q->property)
+                                    : p->detail - q->detail;
+}
+
+/* Balls in order of their lower ends along the first axis; the order of the last call is nearly
+ * right, so insertion sort takes linear time. */
+static bool sort_balls(const carom_system *s, const double *x, contact_list *list) {
+  if (list->balls == NULL) {
+    list->balls = malloc(sizeof(int) * (size_t)s->body_count);
+    list->reach_low = malloc(sizeof(double) * (size_t)s->body_count);
+    if (list->balls == NULL || list->reach_low == NULL) return false;
+    for (int i = 0; i < s->body_count; i++)
+      if (s->bodies[i].shape == SHAPE_BALL) list->balls[list->ball_count++] = i;
+  }
+  for (int i = 0; i < s->body_count; i++)
+    list->reach_low[i] = x[s->bodies[i].first_point * s->dimension] - s->bodies[i].radius;
+  for (int i = 1; i < list->ball_count; i++) {
+    int ball = list->balls[i];
+    int k = i - 1;
+    for (; k >= 0 && list->reach_low[list->balls[k]] > list->reach_low[ball]; k--)
+      list->balls[k + 1] = list->balls[k];
+    list->balls[k + 1] = ball;
+  }
+  return true;
+}
+
+static bool sweep_pairs(const carom_system *s, const double *x, contact_list *list) {
+  if (!sort_balls(s, x, list)) return false;
+  for (int a = 0; a < list->ball_count; a++) {
+    int i = list->balls[a];
+    double reach = list->reach_low[i] + 2 * s->bodies[i].radius;
+    for (int b = a + 1; b < list->ball_count; b++) {
+      int j = list->balls[b];
+      if (list->reach_low[j] > reach) break;
+      if (!detect_pair(s, x, i < j ? i : j, i < j ? j : i, list)) return false;
+    }
+  }
+  // the order of possible contacts, whatever the sweep's was
+  qsort(list->ids, (size_t)list->count, sizeof(contact_id), compare_ids);
+  return true;
+}
+
+static bool detect_pairs(const carom_system *s, const double *x, contact_list *list) {
+  enum { SWEEP_FROM = 24 }; // bodies from which sorting pays
+  if (!s->pair_contacts) return true;
+  if (s->body_count >= SWEEP_FROM) return sweep_pairs(s, x, list);
+  for (int i = 0; i < s->body_count; i++) {
+    if (s->bodies[i].shape != SHAPE_BALL) continue;
+    for (int j = i + 1; j < s->body_count; j++)
+      if (s->bodies[j].shape == SHAPE_BALL && !detect_pair(s, x, i, j, list)) return false;
+  }
+  return true;
+}
+
+static bool detect_body_plane(const carom_system *s, const double *x, int i, int p,
+                              contact_list *list) {
+  const body *b = &s->bodies[i];
+  const plane *wall = &s->planes[p];
+  int property = system_plane_property(s, i, p);
+  if (b->shape == SHAPE_BALL) {
+    const double *centre = x + b->first_point * s->dimension;
+    double gap = dot_d(wall->normal, centre, s->dimension) + wall->offset - b->radius;
+    return gap >= 0 || push(list, (contact_id){CONTACT_BALL_PLANE, i, p, 0, property});
+  }
+  if (b->shape == SHAPE_RIM) {
+    double gap;
+    int lowest = lowest_point(s, b, wall, x, &gap);
+    return gap >= 0 || push(list, (contact_id){CONTACT_POINT_PLANE, i, p, lowest, property});
+  }
+  if (b->shape == SHAPE_POINTS)
+    for (int k = 0; k < b->shape_point_count; k++)
+      if (point_plane_gap(s, b, k, wall, x) < 0 &&
+          !push(list, (contact_id){CONTACT_POINT_PLANE, i, p, k, property}))
+        return false;
+  return true;
+}
+
+static bool detect_limit(const carom_system *s, const double *x, int index, contact_list *list) {
+  const limit *l = &s->limits[index];
+  double measure;
+  double low = l->low;
+  if (l->kind == LIMIT_BEND) {
+    measure = bend_angle(l, x);
+    low = -l->high;
+  } else {
+    double segment[MAX_DIMENSION];
+    combination_value(&l->segment, s->dimension, x, true, segment);
+    measure = sqrt(dot_d(segment, segment, s->dimension));
+  }
+  if (l->high - measure < 0)
+    return push(list, (contact_id){CONTACT_LIMIT, index, 0, 0, l->property});
+  if (measure - low < 0)
+    return push(list, (contact_id){CONTACT_LIMIT, index, 0, 1, l->property});
+  return true;
+}
+
+bool collision_detect(const carom_system *s, const double *x, contact_list *list) {
+  list->count = 0;
+  if (!detect_pairs(s, x, list)) return false;
+  for (int i = 0; i < s->body_count; i++)
+    for (int p = 0; p < s->plane_count; p++)
+      if (!detect_body_plane(s, x, i, p, list)) return false;
+  for (int l = 0; l < s->limit_count; l++)
+    if (!detect_limit(s, x, l, list)) return false;
+  return true;
+}
+
+/* ---- geometry -------------------------------------------------------------------------------- */
+
+/* Completes a frame whose first row, the unit normal, is set. 2D: the normal turned by 90 degrees.
+ * 3D: the branchless basis of Duff et al., both tangents negated. */
+static void complete_frame(double frame[MAX_DIMENSION][MAX_DIMENSION], int d) {
+  const double *n = frame[0];
+  if (d == 2) {
+    frame[1][0] = -n[1];
+    frame[1][1] = n[0];
+    return;
+  }
+  double sign = copysign(1, n[2]);
+  double a = -1 / (sign + n[2]);
+  double b = n[0] * n[1] * a;
+  frame[1][0] = -(1 + sign * n[0] * n[0] * a);
+  frame[1][1] = -sign * b;
+  frame[1][2] = sign * n[0];
+  frame[2][0] = -b;
+  frame[2][1] = -(sign + n[1] * n[1] * a);
+  frame[2][2] = n[1];
+}
+
+static void add_point(contact *c, int point, double weight) {
+  c->point[c->point_count] = point;
+  c->weight[c->point_count++] = weight;
+}
+
+/* The points of a body with the weights of its point at `lever` e_n from the centre, times sign. */
+static void add_ball_side(const carom_system *s, int body_index, double sign, double lever,
+                          const double *x, contact *c) {
+  const body *b = &s->bodies[body_index];
+  int d = s->dimension;
+  if (!b->rigid) {
+    add_point(c, b->first_point, sign);
+    return;
+  }
+  // c_k = lever e_n . (x_k - x_0); weights (1 - sum c, c_1, ..., c_d)
+  const double *x0 = x + b->first_point * d;
+  double coordinate[MAX_DIMENSION], sum = 0;
+  for (int k = 0; k < d; k++) {
+    coordinate[k] = 0;
+    for (int i = 0; i < d; i++) coordinate[k] += c->frame[0][i] * (x0[(k + 1) * d + i] - x0[i]);
+    coordinate[k] *= lever;
+    sum += coordinate[k];
+  }
+  add_point(c, b->first_point, sign * (1 - sum));
+  for (int k = 0; k < d; k++) add_point(c, b->first_point + k + 1, sign * coordinate[k]);
+}
+
+static void pair_geometry(const carom_system *s, const double *x, contact *c) {
+  int d = s->dimension;
+  const body *a = &s->bodies[c->id.first];
+  const body *b = &s->bodies[c->id.second];
+  double distance = c->gap + a->radius + b->radius;
+  for (int i = 0; i < d; i++) {
+    double delta = x[b->first_point * d + i] - x[a->first_point * d + i];
+    // two centres in the same place: any normal will do
+    c->frame[0][i] = distance > 0 ? delta / distance : i == 0;
+  }
+  complete_frame(c->frame, d);
+  add_ball_side(s, c->id.first, -1, a->radius, x, c);
+  add_ball_side(s, c->id.second, 1, -b->radius, x, c);
+}
+
+static void plane_geometry(const carom_system *s, const double *x, contact *c) {
+  int d = s->dimension;
+  const body *b = &s->bodies[c->id.first];
+  const plane *wall = &s->planes[c->id.second];
+  for (int i = 0; i < d; i++) c->frame[0][i] = -wall->normal[i];
+  complete_frame(c->frame, d);
+  if (c->id.kind == CONTACT_BALL_PLANE) {
+    c->gap = dot_d(wall->normal, x + b->first_point * d, d) + wall->offset - b->radius;
+    add_ball_side(s, c->id.first, -1, b->radius, x, c);
+    return;
+  }
+  c->gap = point_plane_gap(s, b, c->id.detail, wall, x);
+  const double *coordinate = b->shape_points + c->id.detail * d;
+  double sum = 0;
+  for (int k = 0; k < d; k++) sum += coordinate[k];
+  add_point(c, b->first_point, sum - 1);
+  for (int k = 0; k < d; k++) add_point(c, b->first_point + k + 1, -coordinate[k]);
+}
+
+static void stretch_geometry(const carom_system *s, const double *x, contact *c) {
+  const limit *l = &s->limits[c->id.first];
+  int d = s->dimension;
+  double segment[MAX_DIMENSION];
+  combination_value(&l->segment, d, x, true, segment);
+  double length = sqrt(dot_d(segment, segment, d));
+  for (int i = 0; i < d; i++) c->frame[0][i] = length > 0 ? segment[i] / length : i == 0;
+  complete_frame(c->frame, d);
+  double sign = c->id.detail == 0 ? -1 : 1;
+  c->gap = c->id.detail == 0 ? l->high - length : length - l->low;
+  for (int k = 0; k < l->segment.count; k++)
+    add_point(c, l->segment.point[k], sign * l->segment.weight[k]);
+}
+
+/* Points of both segments of a bend, each once, with its weight in either. */
+static void list_bend_points(const limit *l, contact *c) {
+  for (int k = 0; k < l->segment.count; k++) {
+    add_point(c, l->segment.point[k], l->segment.weight[k]);
+    c->next_weight[k] = 0;
+  }
+  for (int k = 0; k < l->next_segment.count; k++) {
+    int at = 0;
+    while (at < c->point_count && c->point[at] != l->next_segment.point[k]) at++;
+    if (at == c->point_count) {
+      add_point(c, l->next_segment.point[k], 0);
+      c->next_weight[at] = 0;
+    }
+    c->next_weight[at] += l->next_segment.weight[k];
+  }
+}
+
+/* Gradient of a segment's angle q = atan2(x, -y): the segment turned by 90 degrees over its
+ * square length. */
+static void angle_gradient(const double *segment, double *gradient) {
+  double square = segment[0] * segment[0] + segment[1] * segment[1];
+  gradient[0] = -segment[1] / square;
+  gradient[1] = segment[0] / square;
+}
+
+static void bend_geometry(const carom_system *s, const double *x, contact *c) {
+  const limit *l = &s->limits[c->id.first];
+  double before[MAX_DIMENSION], after[MAX_DIMENSION], h_before[2], h_after[2];
+  combination_value(&l->segment, 2, x, true, before);
+  combination_value(&l->next_segment, 2, x, true, after);
+  angle_gradient(before, h_before);
+  angle_gradient(after, h_after);
+  double sign = c->id.detail == 0 ? -1 : 1;
+  c->gap = l->high + sign * bend_angle(l, x);
+  list_bend_points(l, c);
+  for (int k = 0; k < c->point_count; k++) {
+    double *block = c->block[k];
+    for (int i = 0; i < 2; i++)
+      block[i] = sign * (c->next_weight[k] * h_after[i] - c->weight[k] * h_before[i]);
+    block[2] = -block[1];
+    block[3] = block[0];
+  }
+}
+
+void contact_geometry(const carom_system *s, const contact_id *id, const double *x, contact *c) {
+  int d = s->dimension;
+  c->id = *id;
+  c->point_count = 0;
+  switch (id->kind) {
+    case CONTACT_PAIR:
+      c->gap = pair_gap(s, id->first, id->second, x);
+      pair_geometry(s, x, c);
+      break;
+    case CONTACT_BALL_PLANE:
+    case CONTACT_POINT_PLANE:
+      plane_geometry(s, x, c);
+      break;
+    case CONTACT_LIMIT:
+      if (s->limits[id->first].kind == LIMIT_BEND) {
+        bend_geometry(s, x, c);
+        return;
+      }
+      stretch_geometry(s, x, c);
+      break;
+  }
+  for (int k = 0; k < c->point_count; k++)
+    for (int i = 0; i < d; i++)
+      for (int j = 0; j < d; j++) c->block[k][i * d + j] = c->weight[k] * c->frame[i][j];
+}
+
+/* ---- derivative of the geometry -------------------------------------------------------------- */
+
+/* in the forward pass this was block_k = weight_k frame, so now frame_bar = sum_k weight_k
+ * block_bar_k, and with the tangents carried along, dt = -(t.de_n) e_n, all of it on e_n */
+static void normal_cotangent(const contact *c, int d, const double *block_bar, double *normal_bar) {
+  double frame_bar[MAX_DIMENSION][MAX_DIMENSION] = {{0}};
+  for (int k = 0; k < c->point_count; k++)
+    for (int i = 0; i < d; i++)
+      for (int j = 0; j < d; j++)
+        frame_bar[i][j] += c->weight[k] * block_bar[(k * d + i) * d + j];
+  for (int j = 0; j < d; j++) normal_bar[j] = frame_bar[0][j];
+  for (int t = 1; t < d; t++) {
+    double along = dot_d(frame_bar[t], c->frame[0], d);
+    for (int j = 0; j < d; j++) normal_bar[j] -= along * c->frame[t][j];
+  }
+}
+
+/* weight_bar_k = block_bar_k : frame */
+static double weight_cotangent(const contact *c, int d, const double *block_bar, int k) {
+  double sum = 0;
+  for (int i = 0; i < d; i++)
+    sum += dot_d(block_bar + (k * d + i) * d, c->frame[i], d);
+  return sum;
+}
+
+/* The reverse of add_ball_side, whose points begin at `at`; adds to the normal's cotangent. */
+static int ball_side_vjp(const carom_system *s, int body_index, double sign, double lever,
+                         const contact *c, int at, const double *x, const double *block_bar,
+                         double *normal_bar, double *x_bar) {
+  const body *b = &s->bodies[body_index];
+  int d = s->dimension;
+  if (!b->rigid) return at + 1;
+  const double *x0 = x + b->first_point * d;
+  double *x0_bar = x_bar + b->first_point * d;
+  double centre_bar = weight_cotangent(c, d, block_bar, at);
+  for (int k = 0; k < d; k++) {
+    // c_k = lever e_n . (x_k - x_0), weights sign * (1 - sum c, c_1, ...)
+    double bar = sign * lever * (weight_cotangent(c, d, block_bar, at + 1 + k) - centre_bar);
+    for (int i = 0; i < d; i++) {
+      normal_bar[i] += bar * (x0[(k + 1) * d + i] - x0[i]);
+      x0_bar[(k + 1) * d + i] += bar * c->frame[0][i];
+      x0_bar[i] -= bar * c->frame[0][i];
+    }
+  }
+  return at + 1 + d;
+}
+
+/* From the cotangents of the unit normal and the length of an arm, that of the arm. */
+static void arm_cotangent(const contact *c, int d, double length, const double *normal_bar,
+                          double length_bar, double *arm_bar) {
+  double along = dot_d(normal_bar, c->frame[0], d);
+  for (int i = 0; i < d; i++)
+    arm_bar[i] = length > 0 ? (normal_bar[i] - along * c->frame[0][i]) / length : 0;
+  for (int i = 0; i < d; i++) arm_bar[i] += length_bar * c->frame[0][i];
+}
+
+static void pair_vjp(const carom_system *s, const contact *c, const double *x,
+                     const double *block_bar, double gap_bar, double *x_bar) {
+  int d = s->dimension;
+  const body *a = &s->bodies[c->id.first];
+  const body *b = &s->bodies[c->id.second];
+  double normal_bar[MAX_DIMENSION], arm_bar[MAX_DIMENSION];
+  normal_cotangent(c, d, block_bar, normal_bar);
+  int at = ball_side_vjp(s, c->id.first, -1, a->radius, c, 0, x, block_bar, normal_bar, x_bar);
+  ball_side_vjp(s, c->id.second, 1, -b->radius, c, at, x, block_bar, normal_bar, x_bar);
+  arm_cotangent(c, d, c->gap + a->radius + b->radius, normal_bar, gap_bar, arm_bar);
+  for (int i = 0; i < d; i++) {
+    x_bar[b->first_point * d + i] += arm_bar[i];
+    x_bar[a->first_point * d + i] -= arm_bar[i];
+  }
+}
+
+static void plane_vjp(const carom_system *s, const contact *c, const double *x,
+                      const double *block_bar, double gap_bar, double *x_bar) {
+  int d = s->dimension;
+  const body *b = &s->bodies[c->id.first];
+  const plane *wall = &s->planes[c->id.second];
+  if (c->id.kind == CONTACT_BALL_PLANE) {
+    double unused[MAX_DIMENSION] = {0};
+    ball_side_vjp(s, c->id.first, -1, b->radius, c, 0, x, block_bar, unused, x_bar);
+    for (int i = 0; i < d; i++) x_bar[b->first_point * d + i] += gap_bar * wall->normal[i];
+    return;
+  }
+  // the weights of a body-fixed point are constant; gap = normal . (-sum_k weight_k x_k) + offset
+  for (int k = 0; k < c->point_count; k++)
+    for (int i = 0; i < d; i++)
+      x_bar[c->point[k] * d + i] -= gap_bar * c->weight[k] * wall->normal[i];
+}
+
+static void stretch_vjp(const carom_system *s, const contact *c, const double *block_bar,
+                        double gap_bar, double *x_bar) {
+  const limit *l = &s->limits[c->id.first];
+  int d = s->dimension;
+  double sign = c->id.detail == 0 ? -1 : 1;
+  double length = c->id.detail == 0 ? l->high - c->gap : c->gap + l->low;
+  double normal_bar[MAX_DIMENSION], arm_bar[MAX_DIMENSION];
+  normal_cotangent(c, d, block_bar, normal_bar);
+  arm_cotangent(c, d, length, normal_bar, sign * gap_bar, arm_bar);
+  for (int k = 0; k < l->segment.count; k++)
+    for (int i = 0; i < d; i++)
+      x_bar[l->segment.point[k] * d + i] += l->segment.weight[k] * arm_bar[i];
+}
+
+/* From the cotangent of h = R s / |s|^2, R a turn by 90 degrees, and of the angle, that of s. */
+static void angle_gradient_vjp(const double *segment, const double *h_bar, double angle_bar,
+                               double *segment_bar) {
+  double square = segment[0] * segment[0] + segment[1] * segment[1];
+  double turned[2] = {-segment[1], segment[0]};
+  double along = (h_bar[0] * turned[0] + h_bar[1] * turned[1]) / square;
+  segment_bar[0] = (h_bar[1] - 2 * along * segment[0] + angle_bar * turned[0]) / square;
+  segment_bar[1] = (-h_bar[0] - 2 * along * segment[1] + angle_bar * turned[1]) / square;
+}
+
+static void bend_vjp(const carom_system *s, const contact *c, const double *x,
+                     const double *block_bar, double gap_bar, double *x_bar) {
+  const limit *l = &s->limits[c->id.first];
+  double sign = c->id.detail == 0 ? -1 : 1;
+  double before[MAX_DIMENSION], after[MAX_DIMENSION];
+  combination_value(&l->segment, 2, x, true, before);
+  combination_value(&l->next_segment, 2, x, true, after);
+
+  // normal row n_k = sign (next_k h_after - weight_k h_before), tangential row the turned n_k
+  double h_before_bar[2] = {0, 0}, h_after_bar[2] = {0, 0};
+  for (int k = 0; k < c->point_count; k++) {
+    const double *bar = block_bar + k * 4;
+    double row_bar[2] = {bar[0] + bar[3], bar[1] - bar[2]};
+    for (int i = 0; i < 2; i++) {
+      h_after_bar[i] += sign * c->next_weight[k] * row_bar[i];
+      h_before_bar[i] -= sign * c->weight[k] * row_bar[i];
+    }
+  }
+  double before_bar[2], after_bar[2];
+  angle_gradient_vjp(before, h_before_bar, -sign * gap_bar, before_bar);
+  angle_gradient_vjp(after, h_after_bar, sign * gap_bar, after_bar);
+  for (int k = 0; k < c->point_count; k++)
+    for (int i = 0; i < 2; i++)
+      x_bar[c->point[k] * 2 + i] += c->weight[k] * before_bar[i] + c->next_weight[k] * after_bar[i];
+}
+
+void contact_geometry_vjp(const carom_system *s, const contact *c, const double *x,
+                          const double *block_bar, double gap_bar, double *x_bar) {
+  switch (c->id.kind) {
+    case CONTACT_PAIR:
+      pair_vjp(s, c, x, block_bar, gap_bar, x_bar);
+      break;
+    case CONTACT_BALL_PLANE:
+    case CONTACT_POINT_PLANE:
+      plane_vjp(s, c, x, block_bar, gap_bar, x_bar);
+      break;
+    case CONTACT_LIMIT:
+      if (s->limits[c->id.first].kind == LIMIT_BEND)
+        bend_vjp(s, c, x, block_bar, gap_bar, x_bar);
+      else
+        stretch_vjp(s, c, block_bar, gap_bar, x_bar);
+      break;
+  }
+}
+
+/* ---- the Jacobian as an operator ------------------------------------------------------------- */
+
+void contact_apply(const contact *c, int dimension, const double *v, double *velocity_c) {
+  int d = dimension;
+  for (int i = 0; i < d; i++) velocity_c[i] = 0;
+  for (int k = 0; k < c->point_count; k++) {
+    const double *u = v + c->point[k] * d;
+    for (int i = 0; i < d; i++)
+      for (int j = 0; j < d; j++) velocity_c[i] += c->block[k][i * d + j] * u[j];
+  }
+}
+
+void contact_apply_transpose(const contact *c, int dimension, const double *impulse, double *out) {
+  int d = dimension;
+  for (int k = 0; k < c->point_count; k++) {
+    double *u = out + c->point[k] * d;
+    for (int i = 0; i < d; i++)
+      for (int j = 0; j < d; j++) u[j] += c->block[k][i * d + j] * impulse[i];
+  }
+}

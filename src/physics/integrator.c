@@ -1,0 +1,163 @@
+#include "physics/integrator.h"
+
+#include <string.h>
+
+/* Stage s evaluates at z + advance_s h k_{s-1}; the step ends at z + h sum_s weight_s k_s. */
+typedef struct tableau {
+  int stage_count;
+  double advance[4];
+  double weight[4];
+} tableau;
+
+static const tableau RK4_TABLEAU = {
+    4, {0, 0.5, 0.5, 1}, {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}};
+static const tableau EULER_TABLEAU = {1, {0}, {1}};
+
+static const tableau *tableau_of(carom_integrator method) {
+  return method == CAROM_RK4 ? &RK4_TABLEAU : &EULER_TABLEAU;
+}
+
+step_record step_record_make(const integrator *in, int capacity, arena *memory) {
+  int stage_count = in->substeps * tableau_of(in->method)->stage_count;
+  int size = capacity * in->model->system->coordinate_count;
+  step_record record = {.capacity = capacity, .stage_count = stage_count};
+  record.x = ARENA_ARRAY(memory, double *, stage_count);
+  record.v = ARENA_ARRAY(memory, double *, stage_count);
+  record.dynamics = ARENA_ARRAY(memory, dynamics_record *, stage_count);
+  for (int s = 0; s < stage_count; s++) {
+    record.x[s] = arena_doubles(memory, size);
+    record.v[s] = arena_doubles(memory, size);
+    record.dynamics[s] = ARENA_ARRAY(memory, dynamics_record, capacity);
+    for (int i = 0; i < capacity; i++)
+      record.dynamics[s][i] = dynamics_record_make(in->model, memory);
+  }
+  return record;
+}
+
+static void copy(double *to, const double *from, int count) {
+  memcpy(to, from, sizeof(double) * (size_t)count);
+}
+
+static void add_scaled(double *y, double a, const double *x, int count) {
+  for (int i = 0; i < count; i++) y[i] += a * x[i];
+}
+
+/* Evaluates the dynamics of all states at the record's stage. */
+static void evaluate_stage(const integrator *in, int count, step_record *record, int stage,
+                           arena *scratch) {
+  int d_size = in->model->system->coordinate_count;
+  double *gradient = arena_doubles(scratch, count * d_size);
+  in->potential->gradient(in->potential, in->model, count, record->x[stage], gradient, scratch);
+  for (int i = 0; i < count; i++)
+    dynamics_eval(in->model, in->dynamics, record->x[stage] + i * d_size,
+                  record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
+                  scratch);
+}
+
+/* The end of a substep of symplectic Euler, from its only stage. */
+static void finish_symplectic(double h, int size, const dynamics_record *k, double *x, double *v) {
+  for (int j = 0; j < size; j++) {
+    double correction = k->velocity[j] - v[j];
+    v[j] += h * k->acceleration[j];
+    x[j] += h * (v[j] + correction);
+  }
+}
+
+static void substep(const integrator *in, int count, double *x, double *v, step_record *record,
+                    int first_stage, arena *scratch) {
+  const tableau *t = tableau_of(in->method);
+  int size = in->model->system->coordinate_count;
+  double h = in->dt / in->substeps;
+  for (int s = 0; s < t->stage_count; s++) {
+    int stage = first_stage + s;
+    copy(record->x[stage], x, count * size);
+    copy(record->v[stage], v, count * size);
+    for (int i = 0; s > 0 && i < count; i++) {
+      const dynamics_record *before = &record->dynamics[stage - 1][i];
+      add_scaled(record->x[stage] + i * size, t->advance[s] * h, before->velocity, size);
+      add_scaled(record->v[stage] + i * size, t->advance[s] * h, before->acceleration, size);
+    }
+    evaluate_stage(in, count, record, stage, scratch);
+  }
+  for (int i = 0; i < count; i++) {
+    if (in->method == CAROM_SYMPLECTIC_EULER) {
+      finish_symplectic(h, size, &record->dynamics[first_stage][i], x + i * size, v + i * size);
+      continue;
+    }
+    for (int s = 0; s < t->stage_count; s++) {
+      const dynamics_record *k = &record->dynamics[first_stage + s][i];
+      add_scaled(x + i * size, t->weight[s] * h, k->velocity, size);
+      add_scaled(v + i * size, t->weight[s] * h, k->acceleration, size);
+    }
+  }
+}
+
+void integrator_step(const integrator *in, int count, double *x, double *v, step_record *record,
+                     arena *scratch) {
+  arena_mark mark = arena_save(scratch);
+  int stages = tableau_of(in->method)->stage_count;
+  for (int k = 0; k < in->substeps; k++) substep(in, count, x, v, record, k * stages, scratch);
+  arena_restore(scratch, mark);
+}
+
+/* Cotangents of one stage: kx, kv of its derivatives; adds those of its state to sx, sv. */
+static void evaluate_stage_vjp(const integrator *in, int count, const step_record *record,
+                               int stage, const double *kx_bar, const double *kv_bar,
+                               double *sx_bar, double *sv_bar, double *theta_bar,
+                               double *potential_bar, arena *scratch) {
+  int size = in->model->system->coordinate_count;
+  double *gradient_bar = arena_doubles(scratch, count * size);
+  for (int i = 0; i < count; i++)
+    dynamics_eval_vjp(in->model, in->dynamics, record->v[stage] + i * size,
+                      &record->dynamics[stage][i], kx_bar + i * size, kv_bar + i * size,
+                      sx_bar + i * size, sv_bar + i * size, gradient_bar + i * size, theta_bar,
+                      scratch);
+  in->potential->gradient_vjp(in->potential, in->model, count, record->x[stage], gradient_bar,
+                              sx_bar, potential_bar, scratch);
+}
+
+static void substep_vjp(const integrator *in, int count, const step_record *record, int first_stage,
+                        double *x_bar, double *v_bar, double *theta_bar, double *potential_bar,
+                        arena *scratch) {
+  const tableau *t = tableau_of(in->method);
+  int total = count * in->model->system->coordinate_count;
+  double h = in->dt / in->substeps;
+  double *kx_bar = arena_doubles(scratch, total);
+  double *kv_bar = arena_doubles(scratch, total);
+  double *sx_bar = arena_zeros(scratch, total);
+  double *sv_bar = arena_zeros(scratch, total);
+  double *end_x_bar = arena_doubles(scratch, total);
+  double *end_v_bar = arena_doubles(scratch, total);
+  copy(end_x_bar, x_bar, total);
+  copy(end_v_bar, v_bar, total);
+
+  if (in->method == CAROM_SYMPLECTIC_EULER) {
+    // x1 = x + h (v1 + k_x - v), v1 = v + h k_v: v1_bar = v_bar + h x_bar
+    add_scaled(end_v_bar, h, x_bar, total);
+    copy(v_bar, end_v_bar, total);
+    add_scaled(v_bar, -h, x_bar, total);
+  }
+  for (int s = t->stage_count - 1; s >= 0; s--) {
+    // k_s went into the end with its weight and into the state of stage s + 1
+    double next = s + 1 < t->stage_count ? t->advance[s + 1] * h : 0;
+    for (int j = 0; j < total; j++) {
+      kx_bar[j] = t->weight[s] * h * end_x_bar[j] + next * sx_bar[j];
+      kv_bar[j] = t->weight[s] * h * end_v_bar[j] + next * sv_bar[j];
+      sx_bar[j] = 0;
+      sv_bar[j] = 0;
+    }
+    evaluate_stage_vjp(in, count, record, first_stage + s, kx_bar, kv_bar, sx_bar, sv_bar,
+                       theta_bar, potential_bar, scratch);
+    add_scaled(x_bar, 1, sx_bar, total);
+    add_scaled(v_bar, 1, sv_bar, total);
+  }
+}
+
+void integrator_step_vjp(const integrator *in, int count, const step_record *record, double *x_bar,
+                         double *v_bar, double *theta_bar, double *potential_bar, arena *scratch) {
+  arena_mark mark = arena_save(scratch);
+  int stages = tableau_of(in->method)->stage_count;
+  for (int k = in->substeps - 1; k >= 0; k--)
+    substep_vjp(in, count, record, k * stages, x_bar, v_bar, theta_bar, potential_bar, scratch);
+  arena_restore(scratch, mark);
+}

@@ -1,0 +1,42 @@
+/* One time step without contacts over a shard of states, and its reverse.
+ *
+ * Runge-Kutta 4 and Euler are explicit one-step methods in which each stage starts from the state
+ * and the derivative of the stage before. Symplectic Euler takes v1 = v + h v'(x, v), then
+ * x1 = x + h (v1 + x'(x, v) - v). */
+#ifndef CAROM_PHYSICS_INTEGRATOR_H
+#define CAROM_PHYSICS_INTEGRATOR_H
+
+#include "physics/dynamics.h"
+#include "physics/potential.h"
+
+typedef struct integrator {
+  const model *model;
+  const potential *potential;
+  carom_integrator method;
+  carom_dynamics dynamics;
+  double dt;
+  int substeps;
+} integrator;
+
+/* Stages of one time step of `capacity` states, kept for the reverse. */
+typedef struct step_record {
+  int capacity;
+  int stage_count;            /* substeps * stages of the method */
+  double **x;                 /* [stage_count] states [capacity][D] at which a stage evaluates */
+  double **v;
+  dynamics_record **dynamics; /* [stage_count][capacity] */
+} step_record;
+
+step_record step_record_make(const integrator *in, int capacity, arena *memory);
+
+/* Advances x, v [count][D] by dt in place. Fills `record`. */
+void integrator_step(const integrator *in, int count, double *x, double *v, step_record *record,
+                     arena *scratch);
+
+/* Reverses the step that filled `record`: x_bar, v_bar [count][D] of the state after become those
+ * of the state before; theta_bar += and, for a potential with parameters of its own,
+ * potential_bar +=. */
+void integrator_step_vjp(const integrator *in, int count, const step_record *record, double *x_bar,
+                         double *v_bar, double *theta_bar, double *potential_bar, arena *scratch);
+
+#endif

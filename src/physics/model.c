@@ -1,0 +1,228 @@
+#include "physics/model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* sum_{k,l} a_k b_l [same body, M^-1_kl] and [same point]: the weights of a coupling. */
+static bool coupling_weights(const model *m, const combination *a, const combination *b,
+                             double *inertial, double *geometric) {
+  const carom_system *s = m->system;
+  bool share = false;
+  *inertial = 0;
+  *geometric = 0;
+  for (int k = 0; k < a->count; k++) {
+    for (int l = 0; l < b->count; l++) {
+      int body_index = s->point_body[a->point[k]];
+      if (body_index != s->point_body[b->point[l]]) continue;
+      share = true;
+      double weight = a->weight[k] * b->weight[l];
+      double inverse = 1;
+      if (a->point[k] == b->point[l]) {
+        int axis = a->point[k] - s->bodies[body_index].first_point - 1;
+        if (axis >= 0) inverse += m->inverse_moment[body_index * s->dimension + axis];
+        *geometric += weight;
+      }
+      *inertial += weight * m->inverse_mass[body_index] * inverse;
+    }
+  }
+  return share;
+}
+
+/* The constraints of each body, to find those that share one without comparing all pairs. */
+typedef struct body_lists {
+  int *first; /* [body_count + 1] */
+  int *constraints;
+} body_lists;
+
+static body_lists list_constraints_by_body(const carom_system *s, arena *memory) {
+  body_lists lists;
+  lists.first = ARENA_ARRAY(memory, int, s->body_count + 1);
+  memset(lists.first, 0, sizeof(int) * (size_t)(s->body_count + 1));
+  // count, then place; a body that appears in several points of one arm is listed several times
+  for (int pass = 0; pass < 2; pass++) {
+    int *fill = ARENA_ARRAY(memory, int, s->body_count);
+    if (pass == 1) {
+      for (int i = 0; i < s->body_count; i++) lists.first[i + 1] += lists.first[i];
+      memcpy(fill, lists.first, sizeof(int) * (size_t)s->body_count);
+      lists.constraints = ARENA_ARRAY(memory, int, lists.first[s->body_count]);
+    }
+    for (int c = 0; c < s->constraint_count; c++) {
+      const combination *arm = &s->constraints[c].arm;
+      for (int k = 0; k < arm->count; k++) {
+        int body_index = s->point_body[arm->point[k]];
+        if (pass == 0) lists.first[body_index + 1]++;
+        if (pass == 1) lists.constraints[fill[body_index]++] = c;
+      }
+    }
+  }
+  return lists;
+}
+
+static int compare_ints(const void *a, const void *b) {
+  return *(const int *)a - *(const int *)b;
+}
+
+/* Neighbours b <= a of constraint a, ascending and without repeats. Returns how many. */
+static int list_neighbours(const carom_system *s, const body_lists *lists, int a, int *neighbours) {
+  int count = 0;
+  const combination *arm = &s->constraints[a].arm;
+  for (int k = 0; k < arm->count; k++) {
+    int body_index = s->point_body[arm->point[k]];
+    for (int i = lists->first[body_index]; i < lists->first[body_index + 1]; i++)
+      if (lists->constraints[i] <= a) neighbours[count++] = lists->constraints[i];
+  }
+  qsort(neighbours, (size_t)count, sizeof(int), compare_ints);
+  int unique = 0;
+  for (int i = 0; i < count; i++)
+    if (i == 0 || neighbours[i] != neighbours[i - 1]) neighbours[unique++] = neighbours[i];
+  return unique;
+}
+
+static void list_couplings(model *m) {
+  const carom_system *s = m->system;
+  body_lists lists = list_constraints_by_body(s, &m->memory);
+  m->constraint_coupling = ARENA_ARRAY(&m->memory, int, s->constraint_count + 1);
+  int *neighbours =
+      ARENA_ARRAY(&m->memory, int, MAX_COMBINATION_POINTS * (lists.first[s->body_count] + 1));
+  // count, then place
+  for (int pass = 0; pass < 2; pass++) {
+    int total = 0;
+    for (int a = 0; a < s->constraint_count; a++) {
+      m->constraint_coupling[a] = total;
+      int count = list_neighbours(s, &lists, a, neighbours);
+      for (int i = 0; pass == 1 && i < count; i++)
+        m->couplings[total + i] =
+            (coupling){.row_constraint = a, .column_constraint = neighbours[i]};
+      total += count;
+    }
+    m->constraint_coupling[s->constraint_count] = total;
+    if (pass == 0) m->couplings = ARENA_ARRAY(&m->memory, coupling, total);
+    m->coupling_count = total;
+  }
+}
+
+void model_init(model *m, const carom_system *system) {
+  *m = (model){.system = system};
+  arena_init(&m->memory);
+  m->theta = arena_zeros(&m->memory, system->parameter_count);
+  m->inverse_mass = arena_zeros(&m->memory, system->body_count);
+  m->inverse_moment = arena_zeros(&m->memory, system->body_count * system->dimension);
+  m->friction = m->theta + system->segments[CAROM_FRICTION].offset;
+  m->restitution = m->theta + system->segments[CAROM_RESTITUTION].offset;
+  m->gravity = m->theta + system->segments[CAROM_GRAVITY].offset;
+  m->stiffness = m->theta + system->segments[CAROM_STIFFNESS].offset;
+
+  // constraints are sorted by assembly
+  m->assembly_constraint = ARENA_ARRAY(&m->memory, int, system->assembly_count + 1);
+  int c = 0;
+  for (int a = 0; a < system->assembly_count; a++) {
+    m->assembly_constraint[a] = c;
+    while (c < system->constraint_count && system->constraints[c].assembly == a) c++;
+  }
+  m->assembly_constraint[system->assembly_count] = c;
+  list_couplings(m);
+}
+
+void model_free(model *m) { arena_free(&m->memory); }
+
+void model_set_parameters(model *m, const double *theta) {
+  const carom_system *s = m->system;
+  int d = s->dimension;
+  memcpy(m->theta, theta, sizeof(double) * (size_t)s->parameter_count);
+  const double *log_mass = m->theta + s->segments[CAROM_LOG_MASS].offset;
+  const double *log_moment = m->theta + s->segments[CAROM_LOG_MOMENT].offset;
+  m->regularizer = m->theta[s->segments[CAROM_REGULARIZER].offset];
+  for (int i = 0; i < s->body_count; i++) {
+    m->inverse_mass[i] = exp(-log_mass[i]);
+    for (int k = 0; k < d; k++)
+      m->inverse_moment[i * d + k] = s->bodies[i].rigid ? exp(-log_moment[i * d + k]) : 0;
+  }
+  for (int i = 0; i < m->coupling_count; i++) {
+    coupling *c = &m->couplings[i];
+    coupling_weights(m, &s->constraints[c->row_constraint].arm,
+                     &s->constraints[c->column_constraint].arm, &c->inertial, &c->geometric);
+  }
+}
+
+void mass_inverse_body(const model *m, int body_index, const double *force, double *out) {
+  const body *b = &m->system->bodies[body_index];
+  int d = m->system->dimension;
+  const double *f = force + b->first_point * d;
+  double *o = out + b->first_point * d;
+  double inverse = m->inverse_mass[body_index];
+  if (!b->rigid) {
+    for (int i = 0; i < d; i++) o[i] = f[i] * inverse;
+    return;
+  }
+  // out_k = (sum_l f_l + f_k / lambda_k) / m, without the second term for the centre
+  const double *inverse_moment = m->inverse_moment + body_index * d;
+  for (int i = 0; i < d; i++) {
+    double sum = 0;
+    for (int k = 0; k <= d; k++) sum += f[k * d + i];
+    for (int k = d; k >= 1; k--) o[k * d + i] = (sum + f[k * d + i] * inverse_moment[k - 1]) * inverse;
+    o[i] = sum * inverse;
+  }
+}
+
+void mass_inverse(const model *m, const double *force, double *out) {
+  for (int i = 0; i < m->system->body_count; i++) mass_inverse_body(m, i, force, out);
+}
+
+void mass_apply(const model *m, const double *velocity, double *out) {
+  const carom_system *s = m->system;
+  int d = s->dimension;
+  for (int i = 0; i < s->body_count; i++) {
+    const body *b = &s->bodies[i];
+    const double *v = velocity + b->first_point * d;
+    double *o = out + b->first_point * d;
+    double mass = 1 / m->inverse_mass[i];
+    // M = m [[1 + sum lambda, -lambda'], [-lambda, diag lambda]]
+    for (int j = 0; j < d; j++) {
+      double centre = v[j];
+      for (int k = 1; k < b->point_count; k++) {
+        double lambda = 1 / m->inverse_moment[i * d + k - 1];
+        double relative = lambda * (v[k * d + j] - v[j]);
+        centre -= relative;
+        o[k * d + j] = mass * relative;
+      }
+      o[j] = mass * centre;
+    }
+  }
+}
+
+void mass_inverse_body_vjp(const model *m, int body_index, const double *left, const double *right,
+                           double *theta_bar) {
+  const carom_system *s = m->system;
+  const body *b = &s->bodies[body_index];
+  int d = s->dimension;
+  const double *l = left + b->first_point * d;
+  const double *r = right + b->first_point * d;
+  double inverse = m->inverse_mass[body_index];
+
+  // in the forward pass this was left' (1/m)(11' + diag(0, 1/lambda)) right, with m and lambda
+  // exponentials of the parameters, so now each term gives minus itself
+  double whole = 0;
+  for (int i = 0; i < d; i++) {
+    double sum_l = 0, sum_r = 0;
+    for (int k = 0; k < b->point_count; k++) {
+      sum_l += l[k * d + i];
+      sum_r += r[k * d + i];
+    }
+    whole += sum_l * sum_r;
+  }
+  double *moment_bar = theta_bar + s->segments[CAROM_LOG_MOMENT].offset + body_index * d;
+  for (int k = 1; k < b->point_count; k++) {
+    double term = 0;
+    for (int i = 0; i < d; i++) term += l[k * d + i] * r[k * d + i];
+    term *= m->inverse_moment[body_index * d + k - 1];
+    whole += term;
+    moment_bar[k - 1] -= inverse * term;
+  }
+  theta_bar[s->segments[CAROM_LOG_MASS].offset + body_index] -= inverse * whole;
+}
+
+void mass_inverse_vjp(const model *m, const double *left, const double *right, double *theta_bar) {
+  for (int i = 0; i < m->system->body_count; i++)
+    mass_inverse_body_vjp(m, i, left, right, theta_bar);
+}

@@ -1,0 +1,57 @@
+/* A system at given parameters: what the equations of motion need of theta, computed once for a
+ * run and then constant.
+ *
+ * Mass. The inverse mass of a rigid body on its d + 1 points is (1/m)(11' + diag(0, 1/lambda)), of a
+ * point mass 1/m; both act on every coordinate alike. */
+#ifndef CAROM_PHYSICS_MODEL_H
+#define CAROM_PHYSICS_MODEL_H
+
+#include "system/system.h"
+
+/* Two constraints whose arms share a body. Since M^-1 acts alike on all coordinates, their block of
+ * J_E M^-1 J_E' is `inertial` times the product of their directions, and of J_E J_E' `geometric`
+ * times that: two numbers that do not depend on the state. */
+typedef struct coupling {
+  int row_constraint;    /* a >= b */
+  int column_constraint; /* b */
+  double inertial;
+  double geometric;
+} coupling;
+
+typedef struct model {
+  const carom_system *system;
+  double *theta;          /* a copy */
+  double *inverse_mass;   /* [body_count] */
+  double *inverse_moment; /* [body_count][dimension] 1 / lambda; 0 for point masses */
+  const double *friction;
+  const double *restitution;
+  const double *gravity;
+  const double *stiffness;
+  double regularizer;
+  int coupling_count;
+  coupling *couplings;         /* sorted by row_constraint */
+  int *assembly_constraint;    /* [assembly_count + 1] first constraint of each assembly */
+  int *constraint_coupling;    /* [constraint_count + 1] first coupling of each row constraint */
+  arena memory;
+} model;
+
+void model_init(model *m, const carom_system *system);
+void model_free(model *m);
+
+/* Takes new parameters. */
+void model_set_parameters(model *m, const double *theta);
+
+/* out = M^-1 force for the points of one body, or of all; both are [point_count][dimension]. */
+void mass_inverse_body(const model *m, int body_index, const double *force, double *out);
+void mass_inverse(const model *m, const double *force, double *out);
+
+/* out = M velocity. */
+void mass_apply(const model *m, const double *velocity, double *out);
+
+/* theta_bar += derivative of left' M^-1 right by the log-masses and log-moments, with left and
+ * right constant; for one body, or for all. */
+void mass_inverse_body_vjp(const model *m, int body_index, const double *left, const double *right,
+                           double *theta_bar);
+void mass_inverse_vjp(const model *m, const double *left, const double *right, double *theta_bar);
+
+#endif

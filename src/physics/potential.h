@@ -1,0 +1,28 @@
+/* The potential energy V(x) behind one interface, over a batch of states at once: the scene's own
+ * (gravity and springs) here, a network elsewhere. The engine needs the gradient of V and the
+ * derivative of that gradient. */
+#ifndef CAROM_PHYSICS_POTENTIAL_H
+#define CAROM_PHYSICS_POTENTIAL_H
+
+#include "physics/model.h"
+
+typedef struct potential potential;
+
+struct potential {
+  /* value [count] of V at x [count][D] */
+  void (*value)(const potential *self, const model *m, int count, const double *x, double *value,
+                arena *scratch);
+  /* gradient [count][D] of V at x [count][D] */
+  void (*gradient)(const potential *self, const model *m, int count, const double *x,
+                   double *gradient, arena *scratch);
+  /* from the cotangent of the gradient: x_bar += Hessian * gradient_bar, and parameters_bar +=,
+   * which is the engine's theta_bar for the scene's potential, the network's own otherwise */
+  void (*gradient_vjp)(const potential *self, const model *m, int count, const double *x,
+                       const double *gradient_bar, double *x_bar, double *parameters_bar,
+                       arena *scratch);
+};
+
+/* Gravity on the centres of mass, -m g.x, and springs, k (|arm| - length)^2. */
+extern const potential scene_potential;
+
+#endif

@@ -1,0 +1,231 @@
+#include "rollout/shard.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void worker_init(worker *w, const batch_job *job) {
+  int shard = job->options->shard_size;
+  int size = shard * job->integrator.model->system->coordinate_count;
+  *w = (worker){0};
+  arena_init(&w->memory);
+  arena_init(&w->scratch);
+  contact_list_init(&w->active);
+  w->record = step_record_make(&job->integrator, shard, &w->memory);
+  w->x = arena_doubles(&w->memory, size);
+  w->v = arena_doubles(&w->memory, size);
+  w->x_bar = arena_doubles(&w->memory, size);
+  w->v_bar = arena_doubles(&w->memory, size);
+}
+
+void worker_free(worker *w) {
+  arena_free(&w->memory);
+  arena_free(&w->scratch);
+  contact_list_free(&w->active);
+}
+
+void tape_free(tape *t) {
+  free(t->bytes);
+  free(t->offset);
+  *t = (tape){0};
+}
+
+/* Room for `size` bytes at the end of the tape; NULL if memory is short. */
+static void *tape_append(tape *t, size_t size) {
+  if (t->used + size > t->capacity) {
+    size_t capacity = 2 * t->capacity > t->used + size ? 2 * t->capacity : t->used + size + 4096;
+    unsigned char *bytes = realloc(t->bytes, capacity);
+    if (bytes == NULL) return NULL;
+    t->bytes = bytes;
+    t->capacity = capacity;
+    t->allocations++;
+  }
+  void *at = t->bytes + t->used;
+  t->used += size;
+  return at;
+}
+
+/* Start of sample `sample`'s state at `step` in a trajectory. */
+static size_t trajectory_at(const batch_job *job, int sample, int step) {
+  size_t states = (size_t)job->options->steps + 1;
+  return ((size_t)sample * states + (size_t)step) *
+         (size_t)job->integrator.model->system->coordinate_count;
+}
+
+static void gather(const batch_job *job, const double *trajectory, int first, int count, int step,
+                   double *states) {
+  size_t size = (size_t)job->integrator.model->system->coordinate_count;
+  for (int i = 0; i < count; i++)
+    memcpy(states + (size_t)i * size, trajectory + trajectory_at(job, first + i, step),
+           sizeof(double) * size);
+}
+
+static void scatter(const batch_job *job, const double *states, int first, int count, int step,
+                    double *trajectory) {
+  size_t size = (size_t)job->integrator.model->system->coordinate_count;
+  for (int i = 0; i < count; i++)
+    memcpy(trajectory + trajectory_at(job, first + i, step), states + (size_t)i * size,
+           sizeof(double) * size);
+}
+
+static void count_program(carom_report *report, const carom_cone_info *info) {
+  report->programs++;
+  report->interior_programs += info->interior_steps > 0;
+  report->singular_programs += info->singular;
+  report->degenerate_programs += info->status == CAROM_CONE_DEGENERATE;
+  report->failed_programs += info->status > CAROM_CONE_DEGENERATE;
+  if (!(info->residual <= report->worst_residual)) report->worst_residual = info->residual;
+}
+
+/* The contact event of one sample, if there is one. Returns whether there was; *offset tells where
+ * its impulses stand on the tape. */
+static bool sample_event(const batch_job *job, worker *w, const double *x, double *v, tape *t,
+                         int64_t *offset, shard_result *result) {
+  const model *m = job->integrator.model;
+  *offset = -1;
+  if (!collision_detect(m->system, x, &w->active)) {
+    result->status = CAROM_OUT_OF_MEMORY;
+    return false;
+  }
+  if (w->active.count == 0) return false;
+  arena_mark mark = arena_save(&w->scratch);
+  contact_event event = contact_event_make(m, job->options, &w->active, x, &w->scratch);
+  event.failures = &result->failures;
+  size_t bytes = event_impulses_bytes(&event);
+  void *memory = t != NULL ? tape_append(t, bytes) : arena_bytes(&w->scratch, bytes);
+  if (memory == NULL) {
+    result->status = CAROM_OUT_OF_MEMORY;
+    return false;
+  }
+  if (t != NULL) *offset = (unsigned char *)memory - t->bytes;
+  event_impulses impulses = event_impulses_at(&event, memory);
+  contact_event_solve(&event, v, &impulses, &w->scratch);
+
+  result->report.events++;
+  result->report.contacts += w->active.count;
+  for (int i = 0; i < event.group.island_count; i++) {
+    count_program(&result->report, &impulses.info_c[i]);
+    count_program(&result->report, &impulses.info_r[i]);
+  }
+  arena_restore(&w->scratch, mark);
+  return true;
+}
+
+static bool all_finite(const double *values, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) sum += values[i] * 0;
+  return sum == 0;
+}
+
+/* One time step of all samples of a shard; false if it cannot go on. */
+static bool shard_step(const batch_job *job, int first, int count, int step, worker *w, tape *t,
+                       shard_result *result) {
+  int size = job->integrator.model->system->coordinate_count;
+  integrator_step(&job->integrator, count, w->x, w->v, &w->record, &w->scratch);
+  result->report.time_steps += count;
+  for (int i = 0; i < count; i++) {
+    int64_t offset;
+    double *x = w->x + i * size, *v = w->v + i * size;
+    bool finite = all_finite(x, size) && all_finite(v, size);
+    bool acted = finite && sample_event(job, w, x, v, t, &offset, result);
+    if (!finite || !all_finite(v, size)) {
+      result->status = CAROM_NUMERICAL_FAILURE;
+      result->bad_sample = first + i;
+      result->bad_step = step + 1;
+    }
+    if (result->status != CAROM_OK) return false;
+    if (t != NULL) t->offset[(size_t)i * (size_t)job->options->steps + (size_t)step] = offset;
+    if (job->contacts != NULL)
+      job->contacts[(size_t)(first + i) * ((size_t)job->options->steps + 1) + (size_t)step + 1] =
+          acted;
+  }
+  scatter(job, w->x, first, count, step + 1, job->x);
+  scatter(job, w->v, first, count, step + 1, job->v);
+  return true;
+}
+
+void shard_run(const batch_job *job, int first, int count, worker *w, tape *t, shard_result *result,
+               shard_progress progress, void *progress_user) {
+  int steps = job->options->steps;
+  size_t size = (size_t)job->integrator.model->system->coordinate_count;
+  program_log_clear(&result->failures);
+  *result = (shard_result){.status = CAROM_OK};
+  if (t != NULL) {
+    t->used = 0;
+    if (t->offset == NULL && steps > 0)
+      t->offset = malloc(sizeof(int64_t) * (size_t)job->options->shard_size * (size_t)steps);
+    if (t->offset == NULL && steps > 0) {
+      result->status = CAROM_OUT_OF_MEMORY;
+      return;
+    }
+  }
+  memcpy(w->x, job->x0 + (size_t)first * size, sizeof(double) * (size_t)count * size);
+  memcpy(w->v, job->v0 + (size_t)first * size, sizeof(double) * (size_t)count * size);
+  scatter(job, w->x, first, count, 0, job->x);
+  scatter(job, w->v, first, count, 0, job->v);
+  if (job->contacts != NULL)
+    for (int i = 0; i < count; i++) job->contacts[(size_t)(first + i) * ((size_t)steps + 1)] = 0;
+  for (int step = 0; step < steps; step++) {
+    if (!shard_step(job, first, count, step, w, t, result)) return;
+    if (progress != NULL && !progress(progress_user, count)) {
+      result->status = CAROM_INTERRUPTED;
+      return;
+    }
+  }
+}
+
+/* Adds the cotangent of a step's states. */
+static void add_state_cotangent(const batch_job *job, const double *trajectory_bar, int first,
+                                int count, int step, double *bar) {
+  if (trajectory_bar == NULL) return;
+  int size = job->integrator.model->system->coordinate_count;
+  for (int i = 0; i < count; i++) {
+    const double *from = trajectory_bar + trajectory_at(job, first + i, step);
+    for (int k = 0; k < size; k++) bar[i * size + k] += from[k];
+  }
+}
+
+static void sample_event_vjp(const batch_job *job, worker *w, int i, const tape *t, int64_t offset,
+                             double *theta_bar) {
+  const model *m = job->integrator.model;
+  int size = m->system->coordinate_count;
+  arena_mark mark = arena_save(&w->scratch);
+  collision_detect(m->system, w->x + i * size, &w->active);
+  contact_event event =
+      contact_event_make(m, job->options, &w->active, w->x + i * size, &w->scratch);
+  event_impulses impulses = event_impulses_at(&event, t->bytes + offset);
+  contact_event_vjp(&event, w->v + i * size, &impulses, w->v_bar + i * size, w->x_bar + i * size,
+                    theta_bar, &w->scratch);
+  arena_restore(&w->scratch, mark);
+}
+
+void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape *t,
+               const double *x_bar, const double *v_bar, double *x0_bar, double *v0_bar,
+               double *theta_bar) {
+  int steps = job->options->steps;
+  size_t size = (size_t)job->integrator.model->system->coordinate_count;
+  memset(w->x_bar, 0, sizeof(double) * (size_t)count * size);
+  memset(w->v_bar, 0, sizeof(double) * (size_t)count * size);
+  for (int step = steps - 1; step >= 0; step--) {
+    add_state_cotangent(job, x_bar, first, count, step + 1, w->x_bar);
+    add_state_cotangent(job, v_bar, first, count, step + 1, w->v_bar);
+
+    // the step again, up to the state before its contact events
+    gather(job, job->x, first, count, step, w->x);
+    gather(job, job->v, first, count, step, w->v);
+    integrator_step(&job->integrator, count, w->x, w->v, &w->record, &w->scratch);
+
+    for (int i = 0; i < count; i++) {
+      int64_t offset = t->offset[(size_t)i * (size_t)steps + (size_t)step];
+      if (offset >= 0) sample_event_vjp(job, w, i, t, offset, theta_bar);
+    }
+    integrator_step_vjp(&job->integrator, count, &w->record, w->x_bar, w->v_bar, theta_bar,
+                        theta_bar, &w->scratch);
+  }
+  add_state_cotangent(job, x_bar, first, count, 0, w->x_bar);
+  add_state_cotangent(job, v_bar, first, count, 0, w->v_bar);
+  if (x0_bar != NULL)
+    memcpy(x0_bar + (size_t)first * size, w->x_bar, sizeof(double) * (size_t)count * size);
+  if (v0_bar != NULL)
+    memcpy(v0_bar + (size_t)first * size, w->v_bar, sizeof(double) * (size_t)count * size);
+}

@@ -1,0 +1,167 @@
+#include "system/sampler.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double PI = 3.14159265358979323846;
+
+void rotation_from_angle(double angle, double *rotation) {
+  double c = cos(angle), s = sin(angle);
+  rotation[0] = c, rotation[1] = -s;
+  rotation[2] = s, rotation[3] = c;
+}
+
+// from a unit quaternion (w, x, y, z)
+static void rotation_from_quaternion(const double *q, double *rotation) {
+  double w = q[0], x = q[1], y = q[2], z = q[3];
+  const double matrix[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
+                            2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                            2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)};
+  memcpy(rotation, matrix, sizeof matrix);
+}
+
+void rotation_from_vector(const double *vector, double *rotation) {
+  double angle = hypot(hypot(vector[0], vector[1]), vector[2]);
+  double scale = angle > 0 ? sin(angle / 2) / angle : 0;
+  const double quaternion[4] = {cos(angle / 2), scale * vector[0], scale * vector[1],
+                                scale * vector[2]};
+  rotation_from_quaternion(quaternion, rotation);
+}
+
+// R = Rz(phi) Rx(theta) Rz(psi)
+void rotation_from_euler(double phi, double theta, double psi, double *rotation) {
+  double cf = cos(phi), sf = sin(phi), ct = cos(theta), st = sin(theta);
+  double cp = cos(psi), sp = sin(psi);
+  const double matrix[9] = {cf * cp - sf * ct * sp, -cf * sp - sf * ct * cp, sf * st,
+                            sf * cp + cf * ct * sp, -sf * sp + cf * ct * cp, -cf * st,
+                            st * sp, st * cp, ct};
+  memcpy(rotation, matrix, sizeof matrix);
+}
+
+// uniformly random: a normal deviate in four dimensions points everywhere alike
+static void draw_rotation(rng *r, double *rotation) {
+  double quaternion[4], square = 0;
+  do {
+    square = 0;
+    for (int k = 0; k < 4; k++) {
+      quaternion[k] = rng_normal(r);
+      square += quaternion[k] * quaternion[k];
+    }
+  } while (square < 1e-12);
+  for (int k = 0; k < 4; k++) quaternion[k] /= sqrt(square);
+  rotation_from_quaternion(quaternion, rotation);
+}
+
+static void cross(const double *a, const double *b, double *c) {
+  c[0] = a[1] * b[2] - a[2] * b[1];
+  c[1] = a[2] * b[0] - a[0] * b[2];
+  c[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+// velocity that a spin (one number in 2D) gives to a point at an arm from the centre
+static void spin_velocity(int dimension, const double *spin, const double *arm, double *velocity) {
+  if (dimension == 2) {
+    velocity[0] = -spin[0] * arm[1];
+    velocity[1] = spin[0] * arm[0];
+  } else {
+    cross(spin, arm, velocity);
+  }
+}
+
+void place_body(const carom_system *s, int body_index, const double *centre,
+                const double *velocity, const double *rotation, const double *spin, double *x,
+                double *v) {
+  const body *b = &s->bodies[body_index];
+  int d = s->dimension;
+  for (int p = 0; p < b->point_count; p++) {
+    double *position = x + (b->first_point + p) * d;
+    double *rate = v + (b->first_point + p) * d;
+    double axis[MAX_DIMENSION] = {0}, turn[MAX_DIMENSION] = {0};
+    if (p > 0) {
+      for (int k = 0; k < d; k++) axis[k] = rotation[k * d + p - 1];
+      spin_velocity(d, spin, axis, turn);
+    }
+    for (int k = 0; k < d; k++) {
+      position[k] = centre[k] + axis[k];
+      rate[k] = velocity[k] + turn[k];
+    }
+  }
+}
+
+static void draw_box(const carom_system *s, rng *r, double *x, double *v) {
+  const sampler *initial = &s->initial;
+  int d = s->dimension;
+  for (int i = 0; i < s->body_count; i++) {
+    double centre[MAX_DIMENSION], velocity[MAX_DIMENSION];
+    double rotation[MAX_DIMENSION * MAX_DIMENSION] = {0}, spin[MAX_DIMENSION] = {0};
+    for (int k = 0; k < d; k++) centre[k] = rng_uniform(r, initial->low[k], initial->high[k]);
+    for (int k = 0; k < d; k++) velocity[k] = initial->speed * rng_normal(r);
+    if (s->bodies[i].rigid && d == 2) rotation_from_angle(rng_uniform(r, 0, 2 * PI), rotation);
+    if (s->bodies[i].rigid && d == 3) draw_rotation(r, rotation);
+    for (int k = 0; s->bodies[i].rigid && k < (d == 2 ? 1 : 3); k++)
+      spin[k] = initial->rate * rng_normal(r);
+    place_body(s, i, centre, velocity, rotation, spin, x, v);
+  }
+}
+
+// a chain of point masses in the plane, each at an angle (from straight down) below the one before:
+// angles are absolute (SAMPLER_ANGLES), or the first one and then bends (SAMPLER_CHAIN)
+static void draw_hanging(const carom_system *s, rng *r, double *x, double *v) {
+  const sampler *initial = &s->initial;
+  double position[2] = {initial->anchor[0], initial->anchor[1]}, velocity[2] = {0, 0};
+  double angle = 0;
+  for (int i = 0; i < initial->chain_count; i++) {
+    if (i == 0 || initial->kind == SAMPLER_ANGLES)
+      angle = rng_uniform(r, initial->angle_low, initial->angle_high);
+    else
+      angle += rng_uniform(r, -initial->bend, initial->bend);
+    double rate = initial->rate * rng_normal(r);
+    double length = initial->chain_lengths[i];
+    position[0] += length * sin(angle);
+    position[1] -= length * cos(angle);
+    velocity[0] += length * rate * cos(angle);
+    velocity[1] += length * rate * sin(angle);
+    place_body(s, initial->chain_bodies[i], position, velocity, NULL, NULL, x, v);
+  }
+}
+
+static void draw_euler(const carom_system *s, rng *r, double *x, double *v) {
+  const sampler *initial = &s->initial;
+  double angle[3], rate[3], rotation[9];
+  for (int k = 0; k < 3; k++) angle[k] = rng_uniform(r, initial->angle_low, initial->angle_high);
+  for (int k = 0; k < 2; k++)
+    rate[k] = rng_uniform(r, initial->rate_low[k], initial->rate_high[k]);
+  double spin = initial->spin_scale * (rng_normal(r) + initial->spin_mean);
+  rate[2] = rng_below(r, 2) == 1 ? spin : -spin;
+  rotation_from_euler(angle[0], angle[1], angle[2], rotation);
+
+  // phi turns about z, theta about the line of nodes, psi about the third body axis
+  const double node[3] = {cos(angle[0]), sin(angle[0]), 0};
+  double omega[3];
+  for (int k = 0; k < 3; k++)
+    omega[k] = (k == 2 ? rate[0] : 0) + rate[1] * node[k] + rate[2] * rotation[k * 3 + 2];
+
+  // the joint stays at the anchor
+  double arm[3], centre[3], velocity[3];
+  for (int k = 0; k < 3; k++) {
+    arm[k] = 0;
+    for (int l = 0; l < 3; l++) arm[k] -= rotation[k * 3 + l] * initial->joint[l];
+    centre[k] = initial->anchor[k] + arm[k];
+  }
+  cross(omega, arm, velocity);
+  place_body(s, 0, centre, velocity, rotation, omega, x, v);
+}
+
+void sampler_draw(const carom_system *s, rng *r, double *x, double *v) {
+  size_t size = sizeof(double) * (size_t)s->coordinate_count;
+  switch (s->initial.kind) {
+    case SAMPLER_STATE:
+      memcpy(x, s->initial.x, size);
+      memcpy(v, s->initial.v, size);
+      break;
+    case SAMPLER_BOX: draw_box(s, r, x, v); break;
+    case SAMPLER_ANGLES:
+    case SAMPLER_CHAIN: draw_hanging(s, r, x, v); break;
+    case SAMPLER_EULER: draw_euler(s, r, x, v); break;
+  }
+}

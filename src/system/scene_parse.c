@@ -1,0 +1,101 @@
+/* Scene text to system: the document, its first fields, and the order in which sections are read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "system/scene.h"
+
+enum { FORMAT_VERSION = 1, MAX_TEXT = 64 << 20, MAX_STEPS = 100000000 };
+
+void scene_pass_on(const scene_node *node, carom_status status, const carom_error *cause) {
+  if (status != CAROM_OK) scene_fail(node, "%s", cause->message);
+}
+
+// name, description, dimension, time, gravity
+static void read_header(const scene_node *root) {
+  static const char *const integrators[] = {[CAROM_RK4] = "rk4",
+                                            [CAROM_EULER] = "euler",
+                                            [CAROM_SYMPLECTIC_EULER] = "symplectic-euler",
+                                            NULL};
+  carom_system *system = root->reader->system;
+  system->name = scene_copy(root->reader, scene_string(root, "name"));
+  scene_node name = scene_member(root, "name");
+  if (system->name[0] == '\0') scene_fail(&name, "must not be empty");
+  bool described = scene_member(root, "description").value != NULL;
+  system->description =
+      scene_copy(root->reader, described ? scene_string(root, "description") : "");
+  system->dimension = scene_integer(root, "dimension", 2, 3);
+  system->dt = scene_positive(root, "dt");
+  system->steps = scene_integer(root, "steps", 1, MAX_STEPS);
+  system->integrator = (carom_integrator)scene_choice(root, "integrator", integrators, false);
+  scene_vector_or_zero(root, "gravity", system->dimension, system->gravity);
+}
+
+static void read_document(const scene_node *root) {
+  static const char *const fields[] = {"carom",   "name",   "description", "dimension", "dt",
+                                       "steps",   "integrator", "gravity", "bodies",    "chains",
+                                       "planes",  "joints", "springs",     "limits",    "contacts",
+                                       "initial", NULL};
+  if (json_is_object(root->value)) scene_integer(root, "carom", FORMAT_VERSION, FORMAT_VERSION);
+  if (!scene_failed(root)) scene_check_object(root, fields);
+  void (*const sections[])(const scene_node *) = {
+      read_header,        scene_allocate,    scene_read_bodies, scene_read_planes,
+      scene_read_joints,  scene_read_springs, scene_read_limits, scene_read_chains,
+      scene_read_contacts};
+  for (size_t i = 0; i < sizeof sections / sizeof sections[0] && !scene_failed(root); i++)
+    sections[i](root);
+  if (scene_failed(root)) return;
+  carom_error cause;
+  carom_status status = system_finish(root->reader->system, &cause);
+  scene_pass_on(root, status, &cause);
+  if (!scene_failed(root)) scene_read_initial(root);
+}
+
+static carom_status parse_text(carom_system *system, const char *origin, size_t length,
+                               carom_error *error) {
+  json_error_t problem;
+  size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL;
+  json_t *document = json_loadb(system->json, length, flags, &problem);
+  if (document == NULL)
+    return error_set(error, CAROM_INVALID_SCENE, "%.200s:%d:%d: not valid JSON: %s", origin,
+                     problem.line, problem.column, problem.text);
+  scene_reader reader = {.origin = origin,
+                         .text = system->json,
+                         .length = length,
+                         .error = error,
+                         .status = CAROM_OK,
+                         .system = system,
+                         .names = json_object()};
+  scene_node root = {.reader = &reader, .value = document};
+  if (reader.names != NULL)
+    read_document(&root);
+  else
+    reader.status = error_set(error, CAROM_OUT_OF_MEMORY, "%.200s: out of memory", origin);
+  json_decref(reader.names);
+  json_decref(document);
+  return reader.status;
+}
+
+carom_status carom_system_parse(const char *json, size_t length, const char *origin,
+                                carom_system **system, carom_error *error) {
+  if (json == NULL || system == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_system_parse: NULL argument");
+  *system = NULL;
+  if (origin == NULL) origin = "scene";
+  if (length > MAX_TEXT)
+    return error_set(error, CAROM_INVALID_SCENE, "%.200s: a scene may have %d MB at most", origin,
+                     MAX_TEXT >> 20);
+  carom_system *made = calloc(1, sizeof *made);
+  if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%.200s: out of memory", origin);
+  arena_init(&made->memory);
+  made->json = arena_bytes(&made->memory, length + 1);
+  memcpy(made->json, json, length);
+  made->json[length] = '\0';
+  carom_status status = parse_text(made, origin, length, error);
+  if (status != CAROM_OK) {
+    carom_system_destroy(made);
+    return status;
+  }
+  *system = made;
+  return error_clear(error);
+}

@@ -1,0 +1,68 @@
+#include "support/golden_task.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/golden.h"
+
+static const struct {
+  const char *task;
+  const char *scene;
+  int shared_states;
+} tasks[GOLDEN_TASK_COUNT] = {
+    {"BP5-e", "bp5-e", 31},  {"BP5", "bp5", 31},       {"BD5", "bd5", 31},
+    {"CP3-e", "cp3-e", 100}, {"CP3", "cp3", 100},      {"Gyro-e", "gyro-e", 100},
+    {"Gyro", "gyro", 0},     {"Rope", "rope", 100},
+};
+
+const char *golden_task_name(int index) { return tasks[index].task; }
+int golden_task_shared_states(int index) { return tasks[index].shared_states; }
+
+static void use_single_precision_rim(carom_system *s) {
+  for (int b = 0; b < s->body_count; b++) {
+    body *rim = &s->bodies[b];
+    if (rim->shape != SHAPE_RIM) continue;
+    for (int k = 0; k < rim->shape_point_count; k++) {
+      float angle = (float)(6.28 * k / rim->shape_point_count);
+      rim->shape_points[k * 3] = rim->radius * (double)cosf(angle);
+      rim->shape_points[k * 3 + 1] = rim->radius * (double)sinf(angle);
+    }
+  }
+}
+
+void golden_task_open(golden_task *task, int index, const char *kind) {
+  char name[64];
+  snprintf(name, sizeof name, "%s_%s.json", kind, tasks[index].task);
+  task->root = golden_load(name);
+  carom_error error;
+  if (carom_system_load(tasks[index].scene, &task->system, &error) != CAROM_OK) {
+    fprintf(stderr, "%s\n", error.message);
+    exit(1);
+  }
+  use_single_precision_rim(task->system);
+  const carom_system *s = task->system;
+  double *theta = malloc(sizeof(double) * (size_t)s->parameter_count);
+  carom_parameters_default(s, theta);
+  int count;
+  double *mus = golden_numbers(golden_get(task->root, "mus"), &count);
+  double *cors = golden_numbers(golden_get(task->root, "cors"), &count);
+  if (count != s->contact_count) {
+    fprintf(stderr, "%s: %d contacts, scene has %d\n", name, count, s->contact_count);
+    exit(1);
+  }
+  memcpy(theta + s->segments[CAROM_FRICTION].offset, mus, sizeof(double) * (size_t)count);
+  memcpy(theta + s->segments[CAROM_RESTITUTION].offset, cors, sizeof(double) * (size_t)count);
+  model_init(&task->model, s);
+  model_set_parameters(&task->model, theta);
+  free(mus);
+  free(cors);
+  free(theta);
+}
+
+void golden_task_close(golden_task *task) {
+  model_free(&task->model);
+  carom_system_destroy(task->system);
+  json_decref(task->root);
+}

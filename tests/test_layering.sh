@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# The shape of the tree: includes between the folders of src/ point one way, files stay short, the
+# public header stands alone, examples know nothing else, and the shared library exports just that.
+#   test_layering.sh [PROGRAM BUILD]
+set -uo pipefail
+build=${2:+$(realpath "$2")}
+cd "$(dirname "$0")/.." || exit 1
+
+# a folder includes from itself and from those before it
+order=(base system physics contact rollout nn learn plan io)
+max_lines=800
+passed=0
+failed=0
+
+# expect_empty NAME TEXT: passes if there is nothing to complain about
+expect_empty() {
+  if [ -z "$2" ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf 'FAILED %s\n%s\n' "$1" "$2"
+  fi
+}
+
+# rank FOLDER: its place in the order, empty if it has none
+rank() {
+  local i
+  for i in "${!order[@]}"; do
+    [ "${order[$i]}" = "$1" ] && echo "$i"
+  done
+}
+
+# wrong_includes FOLDER: includes in quotes that are not "carom.h" and not from here or above
+wrong_includes() {
+  local file line target here there
+  here=$(rank "$1")
+  while IFS=: read -r file line target; do
+    [ "$target" = carom.h ] && continue
+    there=$(rank "${target%%/*}")
+    if [ -z "$there" ] || [ "$there" -gt "$here" ]; then
+      echo "  $file:$line: src/$1 may not include \"$target\""
+    fi
+  done < <(grep -nHE '^ *# *include *"' "src/$1"/*.[ch] 2>/dev/null |
+    sed -E 's/^([^:]*:[0-9]+:) *# *include *"([^"]*)".*/\1\2/')
+}
+
+# late_headers: sources whose first include is not their own header
+late_headers() {
+  local file header first
+  for file in src/*/*.c; do
+    header=${file%.c}.h
+    [ -e "$header" ] || continue
+    first=$(grep -m1 -E '^ *# *include' "$file")
+    [ "$first" = "#include \"${header#src/}\"" ] || echo "  $file begins with $first"
+  done
+}
+
+# every folder of src/ has a place in the order and includes accordingly
+for path in src/*/; do
+  folder=$(basename "$path")
+  if [ -z "$(rank "$folder")" ]; then
+    expect_empty "src/$folder" "  src/$folder has no place in the order of dependence"
+  else
+    expect_empty "includes of src/$folder" "$(wrong_includes "$folder")"
+  fi
+done
+
+# files stay short
+long=$(find include src cli bench examples tests -name '*.[ch]' -exec wc -l {} + 2>/dev/null |
+  awk -v max=$max_lines '$2 != "total" && $1 > max {print "  " $2 ": " $1 " lines"}')
+expect_empty "files of at most $max_lines lines" "$long"
+
+# examples include <carom.h> and the standard library only
+foreign=$(grep -nHE '^ *# *include *("|<[^>]*/)' examples/*.c)
+expect_empty "includes of examples" "$foreign"
+
+# the first include of src/a/b.c is "a/b.h" where that exists, so that headers are complete
+expect_empty "own header first" "$(late_headers)"
+
+# headers compile alone: the public one as C17 and as C++, the internal ones as C17
+warnings=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only)
+expect_empty "carom.h as C17" "$(cc -std=c17 "${warnings[@]}" -x c include/carom.h 2>&1)"
+for standard in c++11 c++20; do
+  expect_empty "carom.h as $standard" \
+    "$(g++ -std=$standard "${warnings[@]}" -x c++ include/carom.h 2>&1)"
+done
+read -ra dependencies <<<"$(pkg-config --cflags jansson hdf5 2>/dev/null)"
+internal=(-Iinclude -Isrc "${dependencies[@]}" -D_GNU_SOURCE -Wno-unused-function)
+for header in src/*/*.h; do
+  expect_empty "$header alone" "$(cc -std=c17 "${warnings[@]}" "${internal[@]}" -x c "$header" 2>&1)"
+done
+
+# the shared library exports what the public header declares, no less and no more
+if [ -n "$build" ]; then
+  declared=$(cc -E -x c include/carom.h | grep -oE '\bcarom_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
+  exported=$(nm -D --defined-only "$build/libcarom.so" | awk '$3 !~ /^_/ {print $3}' | sort -u)
+  expect_empty "declared but not exported" "$(comm -23 <(echo "$declared") <(echo "$exported"))"
+  expect_empty "exported but not declared" "$(comm -13 <(echo "$declared") <(echo "$exported"))"
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,767 @@
+/* Scene text to system: built-in scenes against the constants of the paper's tasks and the golden
+ * files, indices of contacts, order of constraints, and what is refused with which message. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/golden.h"
+#include "system/system.h"
+
+static carom_system *load(const char *name) {
+  carom_system *system = NULL;
+  carom_error error;
+  carom_status status = carom_system_load(name, &system, &error);
+  if (status != CAROM_OK) fail_msg("%s", error.message);
+  return system;
+}
+
+static carom_system *parse(const char *text) {
+  carom_system *system = NULL;
+  carom_error error;
+  carom_status status = carom_system_parse(text, strlen(text), "test.json", &system, &error);
+  if (status != CAROM_OK) fail_msg("%s", error.message);
+  return system;
+}
+
+static void assert_near(double value, double expected, double tolerance) {
+  if (!(fabs(value - expected) <= tolerance)) fail_msg("%.17g instead of %.17g", value, expected);
+}
+
+// ---- built-in scenes ----
+
+static void every_builtin_scene_loads(void **state) {
+  (void)state;
+  assert_true(carom_scene_count() >= 13);
+  for (int i = 0; i < carom_scene_count(); i++) {
+    carom_system *system = load(carom_scene_name(i));
+    carom_system_info info = carom_system_describe(system);
+    assert_string_equal(info.name, carom_scene_name(i));
+    assert_string_equal(info.json, carom_scene_text(i));
+    assert_true(strlen(info.description) > 0);
+    carom_system_destroy(system);
+  }
+  assert_null(carom_scene_name(-1));
+  assert_null(carom_scene_text(carom_scene_count()));
+}
+
+typedef struct expectation {
+  const char *name;
+  int dimension, bodies, points, constraints, contacts, springs, steps;
+  double dt;
+  bool shared, conservative;
+} expectation;
+
+static void sizes_are_those_of_the_tasks(void **state) {
+  (void)state;
+  static const expectation table[] = {
+      {"bp5-e", 2, 5, 5, 0, 30, 0, 100, 0.01, true, true},
+      {"bp5", 2, 5, 5, 0, 30, 0, 100, 0.01, false, false},
+      {"bd5", 2, 5, 15, 15, 30, 0, 100, 0.01, false, false},
+      {"bd1", 2, 1, 3, 3, 4, 0, 100, 0.01, true, false},
+      {"cp3-e", 2, 3, 3, 3, 3, 0, 100, 0.01, true, true},
+      {"cp3", 2, 3, 3, 3, 3, 0, 100, 0.01, true, false},
+      {"gyro-e", 3, 1, 4, 9, 1, 0, 100, 0.02, true, true},
+      {"gyro", 3, 1, 4, 9, 1, 0, 100, 0.02, true, false},
+      {"rope", 2, 10, 10, 0, 19, 10, 20, 0.005, true, false},
+      {"rope50", 2, 50, 50, 0, 99, 50, 20, 0.005, true, false},
+      {"rope100", 2, 100, 100, 0, 199, 100, 20, 0.005, true, false},
+      {"rope200", 2, 200, 200, 0, 399, 200, 20, 0.005, true, false},
+      {"billiards", 2, 11, 11, 0, 55, 0, 1024, 0.003, true, false},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    const expectation *e = &table[i];
+    carom_system *system = load(e->name);
+    carom_system_info info = carom_system_describe(system);
+    assert_int_equal(info.dimension, e->dimension);
+    assert_int_equal(info.body_count, e->bodies);
+    assert_int_equal(info.point_count, e->points);
+    assert_int_equal(info.constraint_count, e->constraints);
+    assert_int_equal(info.contact_count, e->contacts);
+    assert_int_equal(info.spring_count, e->springs);
+    assert_int_equal(info.steps, e->steps);
+    assert_true(info.dt == e->dt);
+    assert_int_equal(info.shared_properties, e->shared);
+    assert_int_equal(info.conservative, e->conservative);
+    carom_system_destroy(system);
+  }
+}
+
+// M of TASKS section 1, assembled from what the system holds, against the golden one
+static void compare_mass(const carom_system *system, const double *golden) {
+  int n = system->point_count;
+  for (int i = 0; i < system->body_count; i++) {
+    const body *b = &system->bodies[i];
+    const double *block = golden + b->first_point * n + b->first_point;
+    double sum = 0;
+    for (int k = 1; k < b->point_count; k++) {
+      double moment = b->mass * b->moment[k - 1];
+      sum += moment;
+      assert_near(block[k * n + k], moment, 1e-14);
+      assert_near(block[k], -moment, 1e-14);
+    }
+    assert_near(block[0], b->mass + sum, 1e-14);
+  }
+}
+
+static void compare_planes(const carom_system *system, const double *golden) {
+  int d = system->dimension;
+  for (int i = 0; i < system->plane_count; i++) {
+    for (int k = 0; k < d; k++)
+      assert_near(system->planes[i].normal[k], golden[i * (d + 1) + k], 1e-15);
+    assert_near(system->planes[i].offset, golden[i * (d + 1) + d], 1e-15);
+  }
+}
+
+// the shared initial states must be possible states of the scene
+static void check_golden_states(const carom_system *system, const json_t *file) {
+  int count, size = system->coordinate_count;
+  double *z0 = golden_numbers(golden_get(file, "z0"), &count);
+  assert_int_equal(count % (2 * size), 0);
+  for (int b = 0; b < count / (2 * size); b++) {
+    carom_error error;
+    const double *x = z0 + b * 2 * size;
+    if (carom_system_check_state(system, 1, x, x + size, 1e-9, &error) != CAROM_OK)
+      fail_msg("%s: %s", system->name, error.message);
+  }
+  free(z0);
+}
+
+static void scenes_agree_with_golden_files(void **state) {
+  (void)state;
+  static const char *const tasks[][2] = {
+      {"bp5-e", "traj_BP5-e.json"},   {"bp5", "traj_BP5.json"}, {"bd5", "traj_BD5.json"},
+      {"cp3-e", "traj_CP3-e.json"},   {"cp3", "traj_CP3.json"}, {"gyro-e", "traj_Gyro-e.json"},
+      {"gyro", "traj_Gyro.json"},     {"rope", "traj_Rope.json"}};
+  for (size_t t = 0; t < sizeof tasks / sizeof tasks[0]; t++) {
+    carom_system *system = load(tasks[t][0]);
+    json_t *file = golden_load(tasks[t][1]);
+    int count;
+    double *friction = golden_numbers(golden_get(file, "mus"), &count);
+    double *restitution = golden_numbers(golden_get(file, "cors"), &count);
+    double *mass = golden_numbers(golden_get(file, "M"), &count);
+    double *planes = golden_numbers(golden_get(file, "bdry_lin_coef"), &count);
+    assert_true(system->dt == golden_number(file, "dt"));
+    assert_int_equal(system->contact_count, (int)golden_number(file, "n_c"));
+    for (int i = 0; i < system->contact_count; i++) {
+      assert_near(system->friction[i], friction[i], 0);
+      assert_near(system->restitution[i], restitution[i], 0);
+    }
+    compare_mass(system, mass);
+    compare_planes(system, planes);
+    check_golden_states(system, file);
+    free(friction);
+    free(restitution);
+    free(mass);
+    free(planes);
+    json_decref(file);
+    carom_system_destroy(system);
+  }
+}
+
+static void constants_of_single_scenes(void **state) {
+  (void)state;
+  carom_system *gyro = load("gyro");
+  const body *top = &gyro->bodies[0];
+  assert_int_equal(top->shape, SHAPE_RIM);
+  assert_int_equal(top->shape_point_count, 20);
+  for (int k = 0; k < 20; k++) {
+    assert_near(top->shape_points[3 * k], 0.3 * cos(6.28 * k / 20), 1e-15);
+    assert_near(top->shape_points[3 * k + 1], 0.3 * sin(6.28 * k / 20), 1e-15);
+    assert_near(top->shape_points[3 * k + 2], 0, 0);
+  }
+  assert_near(gyro->initial.joint[2], -0.5, 0);
+  assert_near(gyro->gravity[2], -9.81, 0);
+  carom_system_destroy(gyro);
+
+  carom_system *rope = load("rope");
+  assert_near(rope->springs[3].stiffness, 50, 0);
+  assert_near(rope->springs[3].length, 0.05, 0);
+  assert_near(rope->limits[0].high, 0.3, 0);
+  assert_near(rope->limits[9].low, 0.04, 1e-17);
+  assert_near(rope->limits[9].high, 0.06, 1e-17);
+  carom_system_destroy(rope);
+
+  carom_system *billiards = load("billiards");
+  assert_int_equal(billiards->integrator, CAROM_EULER);
+  for (int layer = 0, ball = 1; layer < 4; layer++) {
+    for (int j = 0; j <= layer; j++, ball++) {
+      assert_near(billiards->initial.x[2 * ball], 0.5 + 0.06 * layer, 1e-12);
+      assert_near(billiards->initial.x[2 * ball + 1], 0.5 + 0.06 * j - 0.021 * layer, 1e-12);
+    }
+  }
+  assert_near(billiards->initial.v[0], 0.3, 0);
+  carom_system_destroy(billiards);
+}
+
+static void example_scenes_load(void **state) {
+  (void)state;
+  static const char *const names[] = {"falling-box", "spheres", "double-pendulum",
+                                      "tethered-disk"};
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/examples/scenes/%s.json", CAROM_SOURCE_DIR, names[i]);
+    carom_system *system = load(path);
+    assert_string_equal(system->name, names[i]);
+    carom_system_destroy(system);
+  }
+}
+
+// ---- possible contacts ----
+
+static void contact_indices_and_labels(void **state) {
+  (void)state;
+  carom_system *bp5 = load("bp5");
+  char label[64];
+  // pairs first, (i, j) -> j + n i - (i + 1)(i + 2) / 2, one after the other
+  int next = 0;
+  for (int i = 0; i < 5; i++) {
+    for (int j = i + 1; j < 5; j++, next++) {
+      assert_int_equal(system_pair_property(bp5, i, j), next);
+      char expected[8];
+      snprintf(expected, sizeof expected, "%c-%c", 'a' + i, 'a' + j);
+      carom_system_contact_label(bp5, next, label, sizeof label);
+      assert_string_equal(label, expected);
+    }
+  }
+  // then body by body its planes
+  for (int i = 0; i < 5; i++) {
+    for (int p = 0; p < 4; p++, next++) assert_int_equal(system_plane_property(bp5, i, p), next);
+  }
+  assert_int_equal(next, bp5->contact_count);
+  carom_system_contact_label(bp5, 10 + 4 * 2 + 3, label, sizeof label);
+  assert_string_equal(label, "c|top");
+  carom_system_contact_label(bp5, 30, label, sizeof label);
+  assert_string_equal(label, "");
+  carom_system_contact_label(bp5, 11, label, 4);
+  assert_string_equal(label, "a|b");
+  assert_string_equal(carom_system_body_id(bp5, 4), "e");
+  assert_null(carom_system_body_id(bp5, 5));
+  carom_system_destroy(bp5);
+
+  // a rope: bends, then stretches
+  carom_system *rope = load("rope");
+  for (int i = 0; i < 19; i++) {
+    assert_int_equal(rope->limits[i].property, i);
+    assert_int_equal(rope->limits[i].kind, i < 9 ? LIMIT_BEND : LIMIT_STRETCH);
+  }
+  carom_system_contact_label(rope, 3, label, sizeof label);
+  assert_string_equal(label, "rope bend 3");
+  carom_system_contact_label(rope, 18, label, sizeof label);
+  assert_string_equal(label, "rope stretch 9");
+  carom_system_destroy(rope);
+}
+
+// ---- parameters ----
+
+static void parameters_and_their_checks(void **state) {
+  (void)state;
+  carom_system *bd5 = load("bd5");
+  int count = carom_parameter_count(bd5);
+  double *theta = malloc(sizeof(double) * (size_t)count);
+  carom_parameters_default(bd5, theta);
+  int next = 0;
+  for (int s = 0; s < CAROM_SEGMENT_COUNT; s++) {
+    carom_segment_info segment = carom_parameter_segment(bd5, (carom_segment)s);
+    assert_int_equal(segment.offset, next);
+    next += segment.size;
+  }
+  assert_int_equal(next, count);
+  assert_near(theta[1], log(0.1), 1e-15);
+  assert_near(theta[5 + 2 * 2 + 1], log(0.13 * 0.13 / 4), 1e-14);
+  carom_error error;
+  assert_int_equal(carom_parameters_check(bd5, theta, &error), CAROM_OK);
+
+  static const struct {
+    carom_segment segment;
+    int entry;
+    double value;
+    const char *message;
+  } bad[] = {{CAROM_FRICTION, 0, -0.1, "friction[0] (a-b) is -0.1; it must not be negative"},
+             {CAROM_RESTITUTION, 11, 1.5, "restitution[11] (a|bottom) is 1.5; it must be from 0"},
+             {CAROM_REGULARIZER, 0, -1, "regularizer[0] is -1; it must not be negative"},
+             {CAROM_LOG_MASS, 2, NAN, "log_mass[2] (c) is nan; it must be finite"},
+             {CAROM_LOG_MOMENT, 9, INFINITY, "log_moment[9] (e) is inf; it must be finite"}};
+  for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    int place = carom_parameter_segment(bd5, bad[i].segment).offset + bad[i].entry;
+    double kept = theta[place];
+    theta[place] = bad[i].value;
+    // (-nan and nan are the same to a reader)
+    assert_int_equal(carom_parameters_check(bd5, theta, &error), CAROM_INVALID_ARGUMENT);
+    if (strstr(error.message, bad[i].message) == NULL) fail_msg("%s", error.message);
+    theta[place] = kept;
+  }
+  free(theta);
+  carom_system_destroy(bd5);
+}
+
+// ---- constraints ----
+
+// rigid bodies in a row joined by ball joints that are listed in a scattered order
+static char *write_row_of_bodies(int count) {
+  char *text = malloc((size_t)count * 400 + 1000);
+  if (text == NULL) abort();
+  char *p = text;
+  p += sprintf(p, "{\"carom\": 1, \"name\": \"row\", \"dimension\": 3, \"dt\": 0.01, \"steps\": 1,"
+                  "\"bodies\": [");
+  for (int i = 0; i < count; i++)
+    p += sprintf(p, "%s{\"id\": \"r%d\", \"type\": \"rigid\", \"mass\": 1, \"radius\": 0.3}",
+                 i > 0 ? "," : "", i);
+  p += sprintf(p, "], \"joints\": [");
+  for (int i = 0; i + 1 < count; i++) {
+    int k = (i * 7 + 3) % (count - 1); // count - 1 is no multiple of 7
+    p += sprintf(p, "%s{\"type\": \"ball\", \"ends\": [{\"body\": \"r%d\", \"at\": [0.5, 0, 0]}, "
+                    "{\"body\": \"r%d\", \"at\": [-0.5, 0, 0]}]}",
+                 i > 0 ? "," : "", k, k + 1);
+  }
+  p += sprintf(p, "], \"initial\": {\"sampler\": \"state\", \"bodies\": [");
+  for (int i = 0; i < count; i++)
+    p += sprintf(p, "%s{\"body\": \"r%d\", \"position\": [%d, 0, 0]}", i > 0 ? "," : "", i, i);
+  sprintf(p, "]}}");
+  return text;
+}
+
+static bool share_a_body(const carom_system *s, const constraint *a, const constraint *b) {
+  for (int i = 0; i < a->arm.count; i++) {
+    for (int k = 0; k < b->arm.count; k++) {
+      if (s->point_body[a->arm.point[i]] == s->point_body[b->arm.point[k]]) return true;
+    }
+  }
+  return false;
+}
+
+// every pair of coupled rows has a place in the shape, rows of an assembly are contiguous
+static void check_shape(const carom_system *s) {
+  int row = 0;
+  for (int i = 0; i < s->constraint_count; i++) {
+    const constraint *c = &s->constraints[i];
+    const assembly *whole = &s->assemblies[c->assembly];
+    assert_int_equal(c->first_row, row);
+    assert_in_range(c->first_row, whole->first_row, whole->first_row + whole->row_count - 1);
+    for (int k = 0; k < c->row_count; k++, row++) {
+      assert_in_range(s->constraint_shape.first[row], whole->first_row, c->first_row);
+      for (int j = 0; j < i; j++) {
+        if (share_a_body(s, c, &s->constraints[j]))
+          assert_true(s->constraint_shape.first[row] <= s->constraints[j].first_row);
+      }
+    }
+  }
+  assert_int_equal(row, s->row_count);
+  for (int a = 0; a < s->assembly_count; a++) {
+    for (int k = 0; k < s->assemblies[a].point_count; k++) {
+      int point = s->assemblies[a].points[k];
+      assert_int_equal(s->point_assembly[point], a);
+      assert_int_equal(s->point_in_assembly[point], k);
+      if (k > 0) assert_true(point > s->assemblies[a].points[k - 1]);
+    }
+  }
+}
+
+static void rows_follow_chains(void **state) {
+  (void)state;
+  enum { COUNT = 60 };
+  char *text = write_row_of_bodies(COUNT);
+  carom_system *row = parse(text);
+  check_shape(row);
+  assert_int_equal(row->assembly_count, 1);
+  assert_int_equal(row->row_count, 6 * COUNT + 3 * (COUNT - 1));
+  // a body's six rows and two joints: no row reaches further back than two bodies
+  for (int i = 0; i < row->row_count; i++) assert_true(i - row->constraint_shape.first[i] < 15);
+  carom_system_destroy(row);
+  free(text);
+  for (int i = 0; i < carom_scene_count(); i++) {
+    carom_system *system = load(carom_scene_name(i));
+    check_shape(system);
+    carom_system_destroy(system);
+  }
+}
+
+static void assemblies_are_separate(void **state) {
+  (void)state;
+  carom_system *bd5 = load("bd5");
+  assert_int_equal(bd5->assembly_count, 5);
+  for (int i = 0; i < 5; i++) {
+    assert_int_equal(bd5->assemblies[i].first_row, 3 * i);
+    assert_int_equal(bd5->assemblies[i].row_count, 3);
+    assert_int_equal(bd5->assemblies[i].points[0], 3 * i);
+  }
+  carom_system_destroy(bd5);
+}
+
+static void combinations(void **state) {
+  (void)state;
+  body rigid = {.rigid = true, .first_point = 4, .point_count = 3};
+  const double at[2] = {0.25, 0};
+  combination a = combination_on_body(&rigid, 2, at);
+  assert_int_equal(a.count, 2); // the second axis has no weight
+  double x[14] = {0};
+  x[8] = 1, x[9] = 2;   // centre
+  x[10] = 1, x[11] = 3; // first tip: the axis points up
+  double value[2];
+  combination_value(&a, 2, x, true, value);
+  assert_near(value[0], 1, 0);
+  assert_near(value[1], 2.25, 1e-15);
+  combination none = combination_difference(&a, &a);
+  assert_int_equal(none.count, 0);
+  const double anchor[2] = {1, 1};
+  combination fixed = combination_world(2, anchor);
+  combination arm = combination_difference(&fixed, &a);
+  combination_value(&arm, 2, x, true, value);
+  assert_near(value[1], -1.25, 1e-15);
+  combination_value(&arm, 2, x, false, value);
+  assert_near(value[1], -2.25, 1e-15);
+}
+
+// ---- states ----
+
+static void states_are_checked(void **state) {
+  (void)state;
+  carom_system *cp3 = load("cp3");
+  // straight down, at rest
+  double x[12] = {0, -0.35, 0, -0.75, 0, -1.1, 0, -0.35, 0, -0.75, 0, -1.1}, v[12] = {0};
+  carom_error error;
+  assert_int_equal(carom_system_check_state(cp3, 2, x, v, 1e-9, &error), CAROM_OK);
+  x[9] = -0.76;
+  assert_int_equal(carom_system_check_state(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
+  assert_non_null(strstr(error.message, "state 1: position violates joints[1]"));
+  assert_non_null(strstr(error.message, "is 0.41, should be 0.4 (off by 0.01)"));
+  x[9] = -0.75;
+  v[1] = 0.5;
+  assert_int_equal(carom_system_check_state(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
+  assert_non_null(strstr(error.message, "state 0: velocity violates joints[0]"));
+  v[1] = NAN;
+  assert_int_equal(carom_system_check_state(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
+  assert_non_null(strstr(error.message, "velocity of body 'a' (point 0, coordinate 1)"));
+  assert_int_equal(carom_system_check_state(cp3, 1, NULL, v, 1, &error), CAROM_INVALID_ARGUMENT);
+  carom_system_destroy(cp3);
+}
+
+// ---- bad scenes ----
+
+static const char base_scene[] =
+    "{\n"
+    "  \"carom\": 1,\n"
+    "  \"name\": \"base\",\n"
+    "  \"dimension\": 2,\n"
+    "  \"dt\": 0.01,\n"
+    "  \"steps\": 10,\n"
+    "  \"gravity\": [0, -1],\n"
+    "  \"bodies\": [\n"
+    "    {\"id\": \"ball\", \"type\": \"point\", \"mass\": 1, \"radius\": 0.1},\n"
+    "    {\"id\": \"disk\", \"type\": \"rigid\", \"mass\": 2, \"radius\": 0.1},\n"
+    "    {\"id\": \"crate\", \"type\": \"rigid\", \"mass\": 2,\n"
+    "     \"shape\": {\"type\": \"box\", \"half_extents\": [0.1, 0.2]}}\n"
+    "  ],\n"
+    "  \"chains\": [{\"id\": \"rope\", \"points\": 2, \"mass\": 1, \"length\": 1, \"stiffness\": 5,\n"
+    "    \"bend_limit\": 0.5, \"stretch_limits\": [0.5, 2]}],\n"
+    "  \"planes\": [{\"id\": \"ground\", \"normal\": [0, 2], \"offset\": 10}],\n"
+    "  \"joints\": [\n"
+    "    {\"type\": \"link\", \"ends\": [[0, 0], \"ball\"], \"length\": 2},\n"
+    "    {\"type\": \"ball\", \"ends\": [{\"body\": \"disk\", \"at\": [1, 0]}, \"crate\"]}\n"
+    "  ],\n"
+    "  \"springs\": [{\"ends\": [\"ball\", \"disk\"], \"stiffness\": 3, \"length\": 1}],\n"
+    "  \"limits\": [{\"id\": \"leash\", \"type\": \"stretch\", \"ends\": [\"ball\", \"crate\"],"
+    " \"high\": 9}],\n"
+    "  \"contacts\": {\"pairs\": true, \"friction\": 0.5, \"restitution\": 0.25, \"overrides\": [\n"
+    "    {\"between\": [\"disk\", \"ball\"], \"friction\": 0.75},\n"
+    "    {\"body\": \"crate\", \"plane\": \"ground\", \"restitution\": 1},\n"
+    "    {\"limit\": \"rope bend 0\", \"friction\": 0}]},\n"
+    "  \"initial\": {\"sampler\": \"state\", \"bodies\": [\n"
+    "    {\"body\": \"ball\", \"position\": [2, 0], \"velocity\": [0, 1]},\n"
+    "    {\"body\": \"disk\", \"position\": [4, 0], \"rotation\": 0, \"spin\": 0},\n"
+    "    {\"body\": \"crate\", \"position\": [5, 0]},\n"
+    "    {\"body\": \"rope.0\", \"position\": [0, -1]}, {\"body\": \"rope.1\", \"position\": [0, -2]}]}\n"
+    "}\n";
+
+// base_scene with the first `from` replaced; the caller frees
+static char *edited(const char *from, const char *to) {
+  const char *place = strstr(base_scene, from);
+  if (place == NULL) fail_msg("the base scene has no %s", from);
+  char *text = malloc(strlen(base_scene) + strlen(to) + 1);
+  if (text == NULL) abort();
+  sprintf(text, "%.*s%s%s", (int)(place - base_scene), base_scene, to, place + strlen(from));
+  return text;
+}
+
+static void base_scene_is_read(void **state) {
+  (void)state;
+  carom_system *s = parse(base_scene);
+  assert_int_equal(s->body_count, 5);
+  assert_int_equal(s->point_count, 9);
+  assert_int_equal(s->contact_count, 10 + 5 + 4);
+  assert_near(s->planes[0].normal[1], 1, 0);
+  assert_near(s->planes[0].offset, 5, 0);
+  assert_near(s->bodies[1].moment[0], 0.0025, 1e-17);
+  assert_near(s->bodies[2].moment[1], 0.04 / 3, 1e-17);
+  assert_int_equal(s->bodies[2].shape_point_count, 4);
+  assert_near(s->friction[system_pair_property(s, 0, 1)], 0.75, 0);
+  assert_near(s->restitution[system_pair_property(s, 0, 1)], 0.25, 0);
+  assert_near(s->restitution[system_plane_property(s, 2, 0)], 1, 0);
+  assert_near(s->friction[s->limit_property_first], 0, 0);
+  assert_near(s->friction[s->limit_property_first + 1], 0.5, 0);
+  assert_string_equal(s->limits[1].label, "leash");
+  assert_true(isinf(s->limits[1].high) == 0 && s->limits[1].low == 0);
+  carom_system_destroy(s);
+}
+
+typedef struct bad_scene {
+  const char *from, *to, *message;
+} bad_scene;
+
+static const bad_scene bad_scenes[] = {
+    // the document
+    {"{\n", "", "test.json:1:"},
+    {"\"dt\": 0.01,", "\"dt\": 0.01", "test.json:6:"},
+    {"\"dt\": 0.01", "\"dt\": 0.01, \"dt\": 0.02", "duplicate object key"},
+    {"\"carom\": 1", "\"carom\": 2", "test.json:2: carom: must be a whole number from 1 to 1"},
+    {"\"carom\": 1,", "", "carom: missing"},
+    {"\"name\": \"base\"", "\"name\": 5", "test.json:3: name: expected a string, found a number"},
+    {"\"name\": \"base\"", "\"name\": \"\"", "name: must not be empty"},
+    {"\"gravity\"", "\"grvity\"", "test.json:7: grvity: unknown field; did you mean 'gravity'?"},
+    {"\"gravity\"", "\"magnetism\"", "magnetism: unknown field; the fields here are carom, name,"},
+    {"\"gravity\"", "\"\\u001b[31m\"", "?[31m: unknown field"},
+    {"\"dimension\": 2", "\"dimension\": 4", "dimension: must be a whole number from 2 to 3, is 4"},
+    {"\"dimension\": 2", "\"dimension\": 2.5", "dimension: must be a whole number"},
+    {"\"dimension\": 2", "\"dimension\": 3", "gravity: expected 3 numbers, found 2"},
+    {"\"dt\": 0.01", "\"dt\": 0", "dt: must be above 0, is 0"},
+    {"\"dt\": 0.01", "\"dt\": \"0.01\"", "dt: expected a number, found a string"},
+    {"\"dt\": 0.01", "\"dt\": 1e999", "not valid JSON: real number overflow"},
+    {"\"steps\": 10", "\"steps\": -1", "steps: must be a whole number from 1"},
+    {"\"steps\": 10", "\"steps\": 1e300", "steps: 1e+300 is too large"},
+    {"\"steps\": 10", "\"steps\": 10, \"integrator\": \"rk5\"",
+     "integrator: 'rk5' is not one of rk4, euler, symplectic-euler"},
+    // bodies
+    {"\"bodies\": [", "\"bodies\": 1, \"x\": [", "unknown field"},
+    {"\"mass\": 1,", "\"mass\": -1,", "test.json:9: bodies[0].mass: must be above 0, is -1"},
+    {"\"mass\": 1,", "\"mass\": 0,", "bodies[0].mass: must be above 0"},
+    {"\"mass\": 1,", "\"mass\": 1e-300,", "bodies[0].mass: 1e-300 is too small"},
+    {"\"mass\": 1,", "\"mas\": 1,", "bodies[0].mas: unknown field; did you mean 'mass'?"},
+    {"\"mass\": 1,", "", "test.json:9: bodies[0].mass: missing; a number is required"},
+    {"\"type\": \"point\"", "\"type\": \"points\"", "bodies[0].type: 'points' is not one of point"},
+    {"\"id\": \"disk\"", "\"id\": \"ball\"", "id 'ball' is already taken by a body"},
+    {"\"id\": \"disk\"", "\"id\": \"rope.1\"", "id 'rope.1' is already taken by a body"},
+    {"\"id\": \"ground\"", "\"id\": \"rope\"", "id 'rope' is already taken by a chain"},
+    {"\"id\": \"disk\"", "\"id\": \"a disk\"", "bodies[1].id: 'a disk' is not an id"},
+    {"\"id\": \"disk\"", "\"id\": \"\"", "bodies[1].id: '' is not an id"},
+    {"\"mass\": 2, \"radius\": 0.1", "\"mass\": 2", "bodies[1].moments: missing; a rigid body"},
+    {"\"mass\": 2, \"radius\": 0.1", "\"mass\": 2, \"moments\": [1, 0]", "moment 1 must be above 0"},
+    {"\"mass\": 2, \"radius\": 0.1", "\"mass\": 2, \"moments\": [1]", "expected 2 numbers, found 1"},
+    {"\"mass\": 1, \"radius\"", "\"mass\": 1, \"moments\": [1, 1], \"radius\"",
+     "bodies[0].moments: a point mass has no moments"},
+    {"\"radius\": 0.1},", "\"radius\": -0.1},", "bodies[0].radius: must be above 0"},
+    {"\"radius\": 0.1},", "\"shape\": {\"type\": \"box\"}},", "a point mass has no axes"},
+    {"\"shape\":", "\"radius\": 1, \"shape\":", "either a radius (a ball) or a shape"},
+    {"\"type\": \"box\"", "\"type\": \"cone\"", "bodies[2].shape.type: 'cone' is not one of rim"},
+    {"\"type\": \"box\"", "\"type\": \"rim\"", "half_extents: unknown field"},
+    {"{\"type\": \"box\", \"half_extents\": [0.1, 0.2]}",
+     "{\"type\": \"rim\", \"radius\": 1, \"count\": 9}", "a rim needs dimension 3"},
+    {"{\"type\": \"box\", \"half_extents\": [0.1, 0.2]}", "{\"type\": \"points\", \"points\": []}",
+     "a set of points needs at least one"},
+    {"{\"type\": \"box\", \"half_extents\": [0.1, 0.2]}", "{\"type\": \"points\", \"points\": [[1]]}",
+     "test.json:12: bodies[2].shape.points[0]: expected 2 numbers, found 1"},
+    {"[0.1, 0.2]", "[0.1, -0.2]", "half_extents: must be above 0"},
+    // chains and planes
+    {"\"points\": 2", "\"points\": 0", "chains[0].points: must be a whole number from 1 to 100000"},
+    {"\"points\": 2", "\"points\": 100001", "chains[0].points: must be a whole number"},
+    {"\"points\": 2", "\"points\": 99999", "bodies: the bodies have more than 100000 points"},
+    {"\"points\": 2", "\"points\": 4000", "possible contacts"},
+    {"\"bend_limit\": 0.5", "\"bend_limit\": 3.2", "must be below pi"},
+    {"[0.5, 2]", "[1.5, 2]", "must lie on both sides of the rest length"},
+    {"[0.5, 2]", "[2, 0.5]", "the low end 2 is above the high end 0.5"},
+    {"\"stiffness\": 5,", "", "the links of a chain without stiffness are rigid"},
+    {"\"normal\": [0, 2]", "\"normal\": [0, 0]", "planes[0].normal: must not be zero"},
+    {"\"normal\": [0, 2]", "\"normal\": [0, 2, 0]", "planes[0].normal: expected 2 numbers, found 3"},
+    {"\"normal\": [0, 2]", "\"normal\": [0, null]", "planes[0].normal[1]: expected a number, found"},
+    // joints, springs, limits
+    {"\"type\": \"link\"", "\"type\": \"rod\"", "joints[0].type: 'rod' is not one of link, ball"},
+    {"[[0, 0], \"ball\"]", "[[0, 0], \"bal\"]", "there is no body 'bal'; did you mean 'ball'?"},
+    {"[[0, 0], \"ball\"]", "[[0, 0], \"ground\"]", "'ground' is a plane; the id of a body is"},
+    {"[[0, 0], \"ball\"]", "[[0, 0], 7]", "joints[0].ends[1]: an end is the id of a body"},
+    {"[[0, 0], \"ball\"]", "[[0], \"ball\"]", "joints[0].ends[0]: expected 2 numbers"},
+    {"[[0, 0], \"ball\"]", "[[0, 0], [1, 1]]", "at least one end must be on a body"},
+    {"[[0, 0], \"ball\"]", "[\"ball\", \"ball\"]", "both ends are on the same body"},
+    {"[[0, 0], \"ball\"]", "[\"ball\"]", "joints[0].ends: expected 2 ends, found 1"},
+    {"\"length\": 2", "\"length\": 0", "joints[0].length: must be above 0"},
+    {"\"ends\": [{\"body\": \"disk\"", "\"length\": 1, \"ends\": [{\"body\": \"disk\"",
+     "joints[1].length: unknown field"},
+    {"\"at\": [1, 0]}, \"crate\"", "\"at\": [1, 0]}, {\"body\": \"ball\", \"at\": [1, 0]}",
+     "'ball' is a point mass and has no body coordinates"},
+    {"\"stiffness\": 3", "\"stiffness\": -3", "springs[0].stiffness: must be above 0"},
+    {"\"high\": 9", "\"low\": 10, \"high\": 9", "limits[0].low: 10 is not below \"high\", 9"},
+    {", \"high\": 9", "", "a stretch limit needs \"low\", \"high\" or both"},
+    {"\"type\": \"stretch\"", "\"type\": \"bend\"", "limits[0].high: unknown field"},
+    {"\"type\": \"stretch\", \"ends\": [\"ball\", \"crate\"], \"high\": 9",
+     "\"type\": \"bend\", \"ends\": [\"ball\", \"ball\", \"crate\"], \"angle\": 1",
+     "the first two ends coincide"},
+    {"\"type\": \"stretch\", \"ends\": [\"ball\", \"crate\"], \"high\": 9",
+     "\"type\": \"bend\", \"ends\": [\"ball\", \"disk\"], \"angle\": 1", "expected 3 ends, found 2"},
+    {"\"length\": 2},", "\"length\": 2}, {\"type\": \"link\", \"ends\": [[4, 0], \"ball\"], \"length\""
+     ": 2}, {\"type\": \"link\", \"ends\": [[3, 0], \"ball\"], \"length\": 1},",
+     "the bodies tied by joints[0] have 3 constraints but only 2 coordinates"},
+    // contacts
+    {"\"friction\": 0.5", "\"friction\": -0.5", "contacts.friction: must not be negative, is -0.5"},
+    {"\"restitution\": 0.25", "\"restitution\": 1.25", "contacts.restitution: must be from 0 to 1"},
+    {"\"restitution\": 0.25", "\"restitution\": 0.25, \"regularizer\": -1", "contacts.regularizer"},
+    {"\"pairs\": true", "\"pairs\": 1", "contacts.pairs: expected true or false, found a number"},
+    {"\"pairs\": true", "\"pairs\": false", "set contacts.pairs to true"},
+    {"\"pairs\": true", "\"pairs\": true, \"shared\": true", "cannot be overridden"},
+    {"[\"disk\", \"ball\"]", "[\"disk\", \"disk\"]", "a body does not touch itself"},
+    {"[\"disk\", \"ball\"]", "[\"disk\"]", "expected the ids of two bodies, found 1"},
+    {"\"friction\": 0.75", "\"friction\": -1",
+     "test.json:24: contacts.overrides[0].friction: must not be negative"},
+    {", \"friction\": 0.75", "", "give \"friction\", \"restitution\" or both"},
+    {"\"plane\": \"ground\", ", "", "contacts.overrides[1].plane: missing"},
+    {"\"body\": \"crate\", \"plane\": \"ground\", ", "", "say which contact"},
+    {"\"limit\": \"rope bend 0\"", "\"limit\": \"rope bend 5\"", "did you mean 'rope bend 0'?"},
+    {"\"body\": \"crate\", \"plane\": \"ground\"", "\"between\": [\"ball\", \"disk\"]",
+     "contacts.overrides[1]: this contact has been given before"},
+    // initial state
+    {"\"initial\"", "\"contacts2\"", "contacts2: unknown field; did you mean 'contacts'?"},
+    {"\"sampler\": \"state\"", "\"sampler\": \"stat\"", "initial.sampler: 'stat' is not one of"},
+    {"\"position\": [2, 0]", "\"position\": [2.5, 0]",
+     "test.json:27: initial.bodies: state 0: position violates joints[0]: the distance of its ends "
+     "is 2.5, should be 2 (off by 0.5)"},
+    {"\"velocity\": [0, 1]", "\"velocity\": [1, 1]", "velocity violates joints[0]"},
+    {"\"position\": [5, 0]", "\"position\": [5, 1]", "position violates joints[1]: the gap of its"},
+    {"\"position\": [2, 0]", "\"spin\": 1, \"position\": [2, 0]", "a point mass does not turn"},
+    {"\"body\": \"rope.1\", ", "\"body\": \"rope.0\", ", "the state of 'rope.0' has been given"},
+    {", {\"body\": \"rope.1\", \"position\": [0, -2]}", "", "state of body 'rope.1' is missing"},
+    {"\"sampler\": \"state\", \"bodies\"", "\"sampler\": \"box\", \"bodies\"",
+     "initial.bodies: unknown field"},
+};
+
+static void bad_scenes_are_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof bad_scenes / sizeof bad_scenes[0]; i++) {
+    const bad_scene *bad = &bad_scenes[i];
+    char *text = edited(bad->from, bad->to);
+    carom_system *system = (carom_system *)(void *)text; // must become NULL
+    carom_error error;
+    carom_status status = carom_system_parse(text, strlen(text), "test.json", &system, &error);
+    if (status != CAROM_INVALID_SCENE || error.status != status)
+      fail_msg("'%s' for '%s' was accepted", bad->to, bad->from);
+    if (strstr(error.message, bad->message) == NULL)
+      fail_msg("expected: %s\nfound: %s", bad->message, error.message);
+    assert_null(system);
+    // without an error object as well
+    assert_int_equal(carom_system_parse(text, strlen(text), NULL, &system, NULL), status);
+    free(text);
+  }
+}
+
+// the samplers know what they can sample
+static void samplers_are_refused_where_they_do_not_fit(void **state) {
+  (void)state;
+  static const char start[] = "\"initial\": {\"sampler\": ";
+  static const struct {
+    const char *scene, *sampler, *message;
+  } table[] = {
+      {"cp3", "\"box\", \"low\": [0, 0], \"high\": [1, 1]}}", "sampler 'box' places bodies ind"},
+      {"bp5", "\"box\", \"low\": [0, 2], \"high\": [1, 1]}}", "initial.high: 1 is below \"low\", 2"},
+      {"bp5", "\"angles\", \"angle\": [0, 1]}}", "body 'a' does not hang on the one before it"},
+      {"bd5", "\"angles\", \"angle\": [0, 1]}}", "is for point masses; 'a' is rigid"},
+      {"cp3", "\"angles\", \"angle\": [0, 1], \"bodies\": [\"b\", \"a\", \"c\"]}}",
+       "joints[0] is not a link of one chain"},
+      {"cp3", "\"angles\", \"angle\": [0, 1], \"bodies\": [\"a\", \"a\", \"c\"]}}", "a body twice"},
+      {"cp3", "\"angles\", \"angle\": [0, 1], \"bodies\": [\"a\"]}}", "must name all 3 bodies"},
+      {"gyro", "\"angles\", \"angle\": [0, 1]}}", "sampler 'angles' is for dimension 2 only"},
+      {"cp3", "\"chain\", \"angle\": [0, 1]}}", "for a scene of one chain"},
+      {"bp5", "\"euler\", \"angle\": [0, 1]}}", "sampler 'euler' is for dimension 3 only"},
+  };
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    carom_system *system = load(table[i].scene);
+    char text[8192];
+    const char *place = strstr(system->json, "\"initial\"");
+    assert_non_null(place);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(place - system->json), system->json, start,
+             table[i].sampler);
+    carom_system_destroy(system);
+    carom_error error;
+    if (carom_system_parse(text, strlen(text), "test", &system, &error) != CAROM_INVALID_SCENE)
+      fail_msg("%s was accepted", table[i].sampler);
+    if (strstr(error.message, table[i].message) == NULL)
+      fail_msg("expected: %s\nfound: %s", table[i].message, error.message);
+  }
+}
+
+static void bends_in_space_are_refused(void **state) {
+  (void)state;
+  static const char text[] =
+      "{\"carom\": 1, \"name\": \"b\", \"dimension\": 3, \"dt\": 1, \"steps\": 1, \"chains\": [{"
+      "\"id\": \"c\", \"points\": 3, \"mass\": 1, \"length\": 1, \"bend_limit\": 0.1}], "
+      "\"initial\": {\"sampler\": \"chain\", \"angle\": [0, 1]}}";
+  carom_system *system;
+  carom_error error;
+  assert_int_equal(carom_system_parse(text, strlen(text), "test", &system, &error),
+                   CAROM_INVALID_SCENE);
+  assert_non_null(strstr(error.message, "bend_limit: bending limits are for dimension 2 only"));
+}
+
+static void files_are_read_or_reported(void **state) {
+  (void)state;
+  carom_system *system;
+  carom_error error;
+  assert_int_equal(carom_system_load("no-such-scene", &system, &error), CAROM_FILE_ERROR);
+  assert_non_null(strstr(error.message, "'no-such-scene' is neither a scene file nor a built-in"));
+  assert_non_null(strstr(error.message, "cp3"));
+  assert_int_equal(carom_system_load("/", &system, &error), CAROM_FILE_ERROR);
+  assert_non_null(strstr(error.message, "cannot read '/'"));
+  assert_int_equal(carom_system_load(NULL, &system, &error), CAROM_INVALID_ARGUMENT);
+  assert_int_equal(carom_system_parse("", 0, "empty", &system, &error), CAROM_INVALID_SCENE);
+  assert_int_equal(carom_system_parse(NULL, 0, "null", &system, &error), CAROM_INVALID_ARGUMENT);
+  // the built-in scenes as files
+  for (int i = 0; i < carom_scene_count(); i++) {
+    char path[512];
+    snprintf(path, sizeof path, "%s/scenes/%s.json", CAROM_SOURCE_DIR, carom_scene_name(i));
+    carom_system_destroy(load(path));
+  }
+}
+
+// the text that a system keeps makes the same system again
+static void round_trip(void **state) {
+  (void)state;
+  for (int i = 0; i < carom_scene_count(); i++) {
+    carom_system *first = load(carom_scene_name(i));
+    carom_system *second = parse(carom_system_describe(first).json);
+    int count = carom_parameter_count(first);
+    assert_int_equal(carom_parameter_count(second), count);
+    double *theta = malloc(sizeof(double) * (size_t)count * 2);
+    carom_parameters_default(first, theta);
+    carom_parameters_default(second, theta + count);
+    assert_memory_equal(theta, theta + count, sizeof(double) * (size_t)count);
+    assert_int_equal(first->row_count, second->row_count);
+    for (int k = 0; k < first->constraint_count; k++)
+      assert_string_equal(first->constraints[k].label, second->constraints[k].label);
+    free(theta);
+    carom_system_destroy(first);
+    carom_system_destroy(second);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_builtin_scene_loads),
+      cmocka_unit_test(sizes_are_those_of_the_tasks),
+      cmocka_unit_test(scenes_agree_with_golden_files),
+      cmocka_unit_test(constants_of_single_scenes),
+      cmocka_unit_test(example_scenes_load),
+      cmocka_unit_test(contact_indices_and_labels),
+      cmocka_unit_test(parameters_and_their_checks),
+      cmocka_unit_test(rows_follow_chains),
+      cmocka_unit_test(assemblies_are_separate),
+      cmocka_unit_test(combinations),
+      cmocka_unit_test(states_are_checked),
+      cmocka_unit_test(base_scene_is_read),
+      cmocka_unit_test(bad_scenes_are_refused),
+      cmocka_unit_test(samplers_are_refused_where_they_do_not_fit),
+      cmocka_unit_test(bends_in_space_are_refused),
+      cmocka_unit_test(files_are_read_or_reported),
+      cmocka_unit_test(round_trip),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
