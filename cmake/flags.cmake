@@ -11,7 +11,7 @@ endif()
 # gcc cannot know that a dimension is 2 or 3 and guesses about arrays of 3; clang's check of bounds
 # stays on, and the suite runs under sanitizers
 if(CMAKE_C_COMPILER_ID STREQUAL GNU)
-  add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds)
+  add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
 endif()
 add_compile_definitions(_GNU_SOURCE)
 if(CAROM_WERROR)

@@ -1,9 +1,9 @@
-/* The derivative of a simulation: how the place where a thrown disk ends depends on how it was
- * thrown and on the friction and restitution of the walls that it bounces off.
+/* The derivative of a simulation: how near to a target a thrown disk ends, by how it was thrown and
+ * by the friction and restitution of the walls that it bounces off.
  *
- * The loss is the horizontal position of the disk's centre at the last step. One reverse pass gives
- * its derivative by the whole initial state and by every parameter; the directional derivative
- * along all of them at once is then compared with a central difference.
+ * The loss is half the squared distance of the disk's centre from the target at the last step. One
+ * reverse pass gives its derivative by the whole initial state and by every parameter; the
+ * directional derivative along all of them at once is then compared with a central difference.
  */
 #include <carom.h>
 #include <math.h>
@@ -12,6 +12,8 @@
 #include <string.h>
 
 enum { MAX_STATE = 16, MAX_PARAMETERS = 64 };
+
+static const double target[2] = {0.75, 0.1};
 
 /* What the loss depends on, and its cotangent. A disk in the plane has three points. */
 typedef struct inputs {
@@ -25,15 +27,17 @@ static int give_up(const char *message) {
   return EXIT_FAILURE;
 }
 
-/* Runs the rollout and reads the loss off its last state. */
+/* Runs the rollout and measures its last state; `last` is where that begins in the trajectory. */
 static bool run(carom_rollout *rollout, const inputs *in, size_t last, double *loss,
                 carom_error *error) {
   if (carom_rollout_run(rollout, in->theta, in->x0, in->v0, error) != CAROM_OK) return false;
-  *loss = carom_rollout_positions(rollout)[last];
+  const double *centre = carom_rollout_positions(rollout) + last;
+  *loss = 0;
+  for (int i = 0; i < 2; i++) *loss += (centre[i] - target[i]) * (centre[i] - target[i]) / 2;
   return true;
 }
 
-/* The derivative of the last run: a cotangent of one at the entry that the loss reads. */
+/* The derivative of the last run, whose loss has the cotangent centre - target at the last state. */
 static bool differentiate(carom_rollout *rollout, size_t last, size_t trajectory_size, inputs *bar,
                           carom_error *error) {
   double *x_bar = calloc(trajectory_size, sizeof *x_bar);
@@ -41,7 +45,8 @@ static bool differentiate(carom_rollout *rollout, size_t last, size_t trajectory
     snprintf(error->message, sizeof error->message, "out of memory");
     return false;
   }
-  x_bar[last] = 1;
+  const double *centre = carom_rollout_positions(rollout) + last;
+  for (int i = 0; i < 2; i++) x_bar[last + (size_t)i] = centre[i] - target[i];
   const carom_status status =
       carom_rollout_vjp(rollout, x_bar, NULL, bar->x0, bar->v0, bar->theta, error);
   free(x_bar);
@@ -67,7 +72,7 @@ static double dot(const inputs *a, const inputs *b) {
 /* The throw: centre at (0.25, 0.65), axes along x and y, all points with the same velocity. */
 static inputs thrown_disk(const carom_system *system) {
   const double x0[] = {0.25, 0.65, 1.25, 0.65, 0.25, 1.65};
-  const double v0[] = {0.6, 0.4, 0.6, 0.4, 0.6, 0.4};
+  const double v0[] = {2.5, -2.0, 2.5, -2.0, 2.5, -2.0};
   inputs in = {0};
   memcpy(in.x0, x0, sizeof x0);
   memcpy(in.v0, v0, sizeof v0);
@@ -99,7 +104,8 @@ static int compare(const carom_system *system, carom_rollout *rollout, int steps
   const int state = info.point_count * info.dimension;
   const int parameters = carom_parameter_count(system);
   if (state > MAX_STATE || parameters > MAX_PARAMETERS) return give_up("the system is too large");
-  const size_t last = (size_t)(steps * state); // entry (step `steps`, point 0, coordinate 0)
+  const size_t last =
+      (size_t)(steps * state); // of the state after the last step: the disk's centre
   const size_t trajectory_size = (size_t)((steps + 1) * state);
 
   // one run and one reverse pass
@@ -108,7 +114,7 @@ static int compare(const carom_system *system, carom_rollout *rollout, int steps
   double loss;
   if (!run(rollout, &in, last, &loss, error)) return give_up(error->message);
   if (!differentiate(rollout, last, trajectory_size, &bar, error)) return give_up(error->message);
-  printf("x after %d steps: %.6f, with %lld contact events\n", steps, loss,
+  printf("loss after %d steps: %.6f, with %lld contact events\n", steps, loss,
          (long long)carom_rollout_report(rollout).events);
   printf("  by the initial velocity of the three points");
   for (int i = 0; i < state; i++) printf(" %.4f", bar.v0[i]);
@@ -137,7 +143,7 @@ int main(void) {
   carom_system *system;
   if (carom_system_load("bd1", &system, &error) != CAROM_OK) return give_up(error.message);
   carom_options options = carom_default_options(system);
-  options.steps = 60;
+  options.steps = 50;
   carom_rollout *rollout;
   int result = EXIT_FAILURE;
   if (carom_rollout_create(system, &options, 1, &rollout, &error) != CAROM_OK) {

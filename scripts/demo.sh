@@ -3,13 +3,12 @@
 #   scripts/demo.sh PROGRAM [SAMPLES]
 set -euo pipefail
 program=${1:?usage: scripts/demo.sh PROGRAM [SAMPLES]}
-samples=${2:-100}
+samples=${2:-500}
 cd "$(dirname "$0")/.."
 program=$(realpath "$program")
 
 "$program" list
-for scene in scenes/*.json; do
-  name=$(basename "$scene" .json)
+basename -s .json scenes/*.json | sort -V | while read -r name; do
   printf '\n-- carom simulate %s --sample %s --seed 1\n' "$name" "$samples"
-  "$program" simulate "$name" --sample "$samples" --seed 1
+  "$program" simulate "$name" --sample "$samples" --seed 1 </dev/null
 done

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "contact/contact_event.h"
+#include "rollout/rollout.h"
 #include "support/golden.h"
 #include "support/golden_task.h"
 
@@ -54,14 +55,15 @@ static void check_geometry(const carom_system *s, const json_t *event, const con
     contact geometry;
     contact_geometry(s, &active->ids[c], x, &geometry);
     assert_true(same_contact(&active->ids[c], event, (size_t)c));
-    assert_true(fabs(geometry.gap - gaps[c]) < 1e-12);
+    // the reference has the rim in single precision
+    assert_true(fabs(geometry.gap - gaps[c]) < (d == 3 ? 5e-8 : 1e-12));
     for (int i = 0; i < d; i++) {
       double impulse[3] = {i == 0, i == 1, i == 2};
       memset(row, 0, sizeof(double) * (size_t)s->coordinate_count);
       contact_apply_transpose(&geometry, d, impulse, row);
       double off = largest_difference(
           row, jacobian + (size_t)(c * d + i) * (size_t)s->coordinate_count, s->coordinate_count);
-      assert_true(off < 1e-10);
+      assert_true(off < (d == 3 ? 5e-8 : 1e-10));
     }
   }
   free(row);
@@ -226,6 +228,29 @@ static void chunk_parameters(const carom_system *s, const json_t *chunk, double 
   free(m_params);
 }
 
+/* The reference keeps the potential of the true masses while it perturbs the masses. */
+typedef struct fixed_potential {
+  potential base;
+  const model *truth;
+} fixed_potential;
+
+static void fixed_gradient(const potential *self, const model *m, int count, const double *x,
+                           double *gradient, arena *scratch) {
+  (void)m;
+  const model *truth = ((const fixed_potential *)(const void *)self)->truth;
+  scene_potential.gradient(&scene_potential, truth, count, x, gradient, scratch);
+}
+
+static void fixed_gradient_vjp(const potential *self, const model *m, int count, const double *x,
+                               const double *gradient_bar, double *x_bar, double *parameters_bar,
+                               arena *scratch) {
+  (void)parameters_bar;
+  const model *truth = ((const fixed_potential *)(const void *)self)->truth;
+  double *unused = arena_zeros(scratch, m->system->parameter_count);
+  scene_potential.gradient_vjp(&scene_potential, truth, count, x, gradient_bar, x_bar, unused,
+                               scratch);
+}
+
 /* Mean |pred - target| and its cotangents, states stored as [T][2][n][d] in the file. */
 static double loss_of(const double *x, const double *v, const double *target, int states, int size,
                       double *x_bar, double *v_bar) {
@@ -283,6 +308,9 @@ static double check_chunk(golden_task *task, const json_t *chunk, bool stopped, 
   carom_rollout *rollout;
   carom_error error;
   assert_int_equal(carom_rollout_create(s, &options, 1, &rollout, &error), CAROM_OK);
+  fixed_potential fixed = {{.gradient = fixed_gradient, .gradient_vjp = fixed_gradient_vjp},
+                           &task->model};
+  rollout_set_potential(rollout, &fixed.base);
   assert_int_equal(carom_rollout_run(rollout, theta, z0, z0 + n, &error), CAROM_OK);
   const double *x = carom_rollout_positions(rollout), *v = carom_rollout_velocities(rollout);
   for (int t = 0; t < states; t++) {

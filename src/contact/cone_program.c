@@ -8,7 +8,7 @@
 #include "contact/cone_interior.h"
 #include "contact/cone_internal.h"
 
-enum { FIRST_STEPS = 15, POLISH_STEPS = 12 };
+enum { FIRST_STEPS = 30, POLISH_STEPS = 12 };
 
 // complementarity at which the interior point is handed to the active set
 static const double HAND_OVER[] = {1e-6, 1e-9, 1e-12};
@@ -186,6 +186,8 @@ static void solve_hard(const cone_program *program, const cone_scale *scale,
                        arena *scratch) {
   active_set a = active_set_make(program, scale, options->tolerance, scratch);
   if (active_set_run(&a, warm ? solution->state : NULL, FIRST_STEPS))
+    take_active_set(&a, solution);
+  else if (active_set_continue(&a))
     take_active_set(&a, solution);
   else
     solve_interior(program, scale, options, &a, solution, scratch);

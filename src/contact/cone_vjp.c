@@ -69,11 +69,13 @@ static void solve_singular(cone_adjoint *adjoint, arena *scratch) {
   double threshold = cone_rank_threshold(&scale);
   semidefinite h = semidefinite_make(&e->shape, e->H, threshold, scratch);
   double *f1 = adjoint->f2;
+  cone_reduce(e, adjoint->solution->f, adjoint->u);
   cone_second_level(e, &h, adjoint->solution->f, f1, adjoint->sigma, adjoint->u);
   if (set_weights(adjoint, 1e-10 * scale.speed)) {
     cone_equations_set(e, adjoint->faces);
     cone_equations_assemble(e);
     h = semidefinite_make(&e->shape, e->H, threshold, scratch);
+    cone_reduce(e, adjoint->solution->f, adjoint->u);
     cone_second_level(e, &h, adjoint->solution->f, f1, adjoint->sigma, adjoint->u);
   }
 

@@ -8,6 +8,12 @@
 /* A pivot ratio below this means that rows (or columns) of J depend on each other. */
 static const double RANK_TOLERANCE = 1e-10;
 
+/* Weight of tangential rows in the least squares where J is rank deficient. */
+static const double TANGENT_WEIGHT = 1e-4;
+
+/* The same as RANK_TOLERANCE for matrices with weighted rows, whose weight enters squared. */
+static const double WEIGHTED_RANK_TOLERANCE = 1e-13;
+
 /* ---- the pseudo-inverse of J, island by island ----------------------------------------------- */
 
 static int island_begin(const contact_event *e, int island) { return e->group.island_first[island]; }
@@ -15,9 +21,12 @@ static int island_end(const contact_event *e, int island) {
   return e->group.island_first[island + 1];
 }
 
+/* Weight of row i of a contact. */
+static double row_weight(double tangent_weight, int i) { return i == 0 ? 1 : tangent_weight; }
+
 /* Blocks of J J' between two contacts: sum over common points of block block'. */
-static void place_row_block(const contact *a, const contact *b, int d, const envelope *shape,
-                            int row, int column, double *values) {
+static void place_row_block(const contact *a, const contact *b, int d, double weight,
+                            const envelope *shape, int row, int column, double *values) {
   for (int k = 0; k < a->point_count; k++) {
     for (int l = 0; l < b->point_count; l++) {
       if (a->point[k] != b->point[l]) continue;
@@ -25,21 +34,22 @@ static void place_row_block(const contact *a, const contact *b, int d, const env
         for (int j = 0; j < d && column + j <= row + i; j++) {
           double sum = 0;
           for (int q = 0; q < d; q++) sum += a->block[k][i * d + q] * b->block[l][j * d + q];
-          values[envelope_at(shape, row + i, column + j)] += sum;
+          values[envelope_at(shape, row + i, column + j)] +=
+              sum * row_weight(weight, i) * row_weight(weight, j);
         }
     }
   }
 }
 
-static double *row_matrix(const contact_event *e, int island, const envelope *shape,
+static double *row_matrix(const contact_event *e, int island, double weight, const envelope *shape,
                           arena *memory) {
   int d = e->model->system->dimension;
   int begin = island_begin(e, island), end = island_end(e, island);
   double *values = arena_zeros(memory, shape->start[shape->size]);
   for (int c = begin; c < end; c++)
     for (int other = e->group.first_coupled[c]; other <= c; other++)
-      place_row_block(&e->group.contacts[c], &e->group.contacts[other], d, shape, (c - begin) * d,
-                      (other - begin) * d, values);
+      place_row_block(&e->group.contacts[c], &e->group.contacts[other], d, weight, shape,
+                      (c - begin) * d, (other - begin) * d, values);
   return values;
 }
 
@@ -83,8 +93,8 @@ static envelope column_shape(const contact_event *e, int island, int point_count
 }
 
 /* J'J over the island's points. */
-static double *column_matrix(const contact_event *e, int island, const envelope *shape,
-                             const int *place, arena *memory) {
+static double *column_matrix(const contact_event *e, int island, double weight,
+                             const envelope *shape, const int *place, arena *memory) {
   int d = e->model->system->dimension;
   double *values = arena_zeros(memory, shape->start[shape->size]);
   for (int c = island_begin(e, island); c < island_end(e, island); c++) {
@@ -96,7 +106,9 @@ static double *column_matrix(const contact_event *e, int island, const envelope 
             int row = place[on->point[k]] * d + i, column = place[on->point[l]] * d + j;
             if (column > row) continue;
             double sum = 0;
-            for (int q = 0; q < d; q++) sum += on->block[k][q * d + i] * on->block[l][q * d + j];
+            for (int q = 0; q < d; q++)
+              sum += row_weight(weight, q) * row_weight(weight, q) * on->block[k][q * d + i] *
+                     on->block[l][q * d + j];
             values[envelope_at(shape, row, column)] += sum;
           }
   }
@@ -111,18 +123,19 @@ static double largest_diagonal(const envelope *shape, const double *values) {
 }
 
 static island_inverse island_inverse_make(const contact_event *e, int island, arena *memory) {
-  island_inverse inverse = {.kind = INVERSE_ROWS, .shape = e->shape[island]};
-  inverse.factor = row_matrix(e, island, &inverse.shape, memory);
+  island_inverse inverse = {.kind = INVERSE_ROWS, .tangent_weight = 1, .shape = e->shape[island]};
+  inverse.factor = row_matrix(e, island, 1, &inverse.shape, memory);
   if (envelope_factor(&inverse.shape, inverse.factor, RANK_TOLERANCE) > RANK_TOLERANCE)
     return inverse;
 
   // rows depend on each other: perhaps columns do not
+  inverse.tangent_weight = TANGENT_WEIGHT;
   int *place = ARENA_ARRAY(memory, int, e->model->system->point_count);
   order_points(e, island, &inverse, place, memory);
   envelope columns = column_shape(e, island, inverse.point_count, place, memory);
   if (columns.size <= inverse.shape.size) {
-    double *factor = column_matrix(e, island, &columns, place, memory);
-    if (envelope_factor(&columns, factor, RANK_TOLERANCE) > RANK_TOLERANCE) {
+    double *factor = column_matrix(e, island, TANGENT_WEIGHT, &columns, place, memory);
+    if (envelope_factor(&columns, factor, WEIGHTED_RANK_TOLERANCE) > WEIGHTED_RANK_TOLERANCE) {
       inverse.kind = INVERSE_COLUMNS;
       inverse.shape = columns;
       inverse.factor = factor;
@@ -132,22 +145,30 @@ static island_inverse island_inverse_make(const contact_event *e, int island, ar
 
   // both do
   inverse.kind = INVERSE_SEMIDEFINITE;
-  double *values = row_matrix(e, island, &e->shape[island], memory);
-  double threshold = RANK_TOLERANCE * largest_diagonal(&e->shape[island], values);
+  double *values = row_matrix(e, island, TANGENT_WEIGHT, &e->shape[island], memory);
+  double threshold = WEIGHTED_RANK_TOLERANCE * largest_diagonal(&e->shape[island], values);
   inverse.pseudo = semidefinite_make(&e->shape[island], values, threshold, memory);
   return inverse;
 }
 
-/* rows of one island: rows = J points, points += J' rows */
-static void island_jacobian(const contact_event *e, int island, const double *points,
-                            double *rows) {
+/* Multiplies tangential rows by their island's weight. */
+static void weigh_rows(const contact_event *e, const target_velocity *t, double *rows) {
   int d = e->model->system->dimension;
-  for (int c = island_begin(e, island); c < island_end(e, island); c++)
-    contact_apply(&e->group.contacts[c], d, points, rows + c * d);
+  for (int island = 0; island < e->group.island_count; island++)
+    for (int c = island_begin(e, island); c < island_end(e, island); c++)
+      for (int i = 1; i < d; i++) rows[c * d + i] *= t->inverses[island].tangent_weight;
 }
 
-static void island_jacobian_transpose(const contact_event *e, int island, const double *rows,
-                                      double *points) {
+/* rows = J points with weighted rows */
+static void weighted_jacobian(const contact_event *e, const target_velocity *t,
+                              const double *points, double *rows) {
+  event_jacobian(e, points, rows);
+  weigh_rows(e, t, rows);
+}
+
+/* points += J' rows of one island, rows weighted already */
+static void island_transpose(const contact_event *e, int island, const double *rows,
+                             double *points) {
   int d = e->model->system->dimension;
   for (int c = island_begin(e, island); c < island_end(e, island); c++)
     contact_apply_transpose(&e->group.contacts[c], d, rows + c * d, points);
@@ -181,12 +202,15 @@ static void inverse_apply(const contact_event *e, const target_velocity *t, cons
   arena_mark mark = arena_save(scratch);
   double *work = arena_doubles(scratch, e->size);
   memcpy(work, rows, sizeof(double) * (size_t)e->size);
+  for (int island = 0; island < e->group.island_count; island++)
+    if (t->inverses[island].kind != INVERSE_COLUMNS)
+      solve_rows(e, island, &t->inverses[island], work);
+  weigh_rows(e, t, work);
   event_zero(e, points);
   for (int island = 0; island < e->group.island_count; island++) {
-    const island_inverse *inverse = &t->inverses[island];
-    if (inverse->kind != INVERSE_COLUMNS) solve_rows(e, island, inverse, work);
-    island_jacobian_transpose(e, island, work, points);
-    if (inverse->kind == INVERSE_COLUMNS) solve_columns(e, inverse, points, scratch);
+    island_transpose(e, island, work, points);
+    if (t->inverses[island].kind == INVERSE_COLUMNS)
+      solve_columns(e, &t->inverses[island], points, scratch);
   }
   arena_restore(scratch, mark);
 }
@@ -197,12 +221,13 @@ static void inverse_apply_transpose(const contact_event *e, const target_velocit
   arena_mark mark = arena_save(scratch);
   double *work = arena_doubles(scratch, e->model->system->coordinate_count);
   event_copy(e, work, points);
-  for (int island = 0; island < e->group.island_count; island++) {
-    const island_inverse *inverse = &t->inverses[island];
-    if (inverse->kind == INVERSE_COLUMNS) solve_columns(e, inverse, work, scratch);
-    island_jacobian(e, island, work, rows);
-    if (inverse->kind != INVERSE_COLUMNS) solve_rows(e, island, inverse, rows);
-  }
+  for (int island = 0; island < e->group.island_count; island++)
+    if (t->inverses[island].kind == INVERSE_COLUMNS)
+      solve_columns(e, &t->inverses[island], work, scratch);
+  weighted_jacobian(e, t, work, rows);
+  for (int island = 0; island < e->group.island_count; island++)
+    if (t->inverses[island].kind != INVERSE_COLUMNS)
+      solve_rows(e, island, &t->inverses[island], rows);
   arena_restore(scratch, mark);
 }
 
@@ -284,25 +309,29 @@ void event_jacobian_outer(const contact_event *e, double scale, const double *ro
 /* From y_bar, y = J^+ v_d, at constant rank:
  *   dy = -J^+ dJ y + J^+ J^+' dJ' (v_d - J y) + (I - J^+ J) dJ' J^+' y + J^+ dv_d
  * so with q = J^+' y_bar:
- *   J_bar = -q (x) y + (v_d - J y) (x) J^+ q + (J^+' y) (x) (I - J^+ J) y_bar,  v_d_bar = q */
+ *   J_bar = -q (x) y + (v_d - J y) (x) J^+ q + (J^+' y) (x) (I - J^+ J) y_bar,  v_d_bar = q
+ * for the weighted J; each row of J_bar takes its weight once more. v_d is normal, so that its
+ * weights are 1. */
 static void inverse_vjp(const contact_event *e, const target_velocity *t, const double *y_bar,
                         double *desired_bar, double *block_bar, arena *scratch) {
-  int size = e->model->system->coordinate_count;
   double *rows = arena_doubles(scratch, e->size);
-  double *points = arena_doubles(scratch, size);
+  double *points = arena_doubles(scratch, e->model->system->coordinate_count);
   inverse_apply_transpose(e, t, y_bar, desired_bar, scratch);
-  event_jacobian_outer(e, -1, desired_bar, t->y, block_bar);
-
   inverse_apply(e, t, desired_bar, points, scratch);
-  event_jacobian(e, t->y, rows);
+  weighted_jacobian(e, t, t->y, rows);
   for (int i = 0; i < e->size; i++) rows[i] = t->desired[i] - rows[i];
+  weigh_rows(e, t, rows);
   event_jacobian_outer(e, 1, rows, points, block_bar);
 
-  event_jacobian(e, y_bar, rows);
+  weighted_jacobian(e, t, y_bar, rows);
   inverse_apply(e, t, rows, points, scratch);
   inverse_apply_transpose(e, t, t->y, rows, scratch);
+  weigh_rows(e, t, rows);
   event_jacobian_outer(e, 1, rows, y_bar, block_bar);
   event_jacobian_outer(e, -1, rows, points, block_bar);
+
+  weigh_rows(e, t, desired_bar);
+  event_jacobian_outer(e, -1, desired_bar, t->y, block_bar);
 }
 
 /* w = P y with P = I - J_E' N, N = (J_E J_E')^-1 J_E symmetric as a projection:

@@ -3,9 +3,12 @@
  *   v_d : normal component -gap / (compensation_steps dt), tangential 0
  *   y   = J^+ v_d,   w = (I - J_E' (J_E J_E')^-1 J_E) y,   v_C* = J w
  *
- * J^+ is the Moore-Penrose inverse, taken from J J' where J has full row rank, from J'J where it has
- * full column rank, else from the semidefinite factor of J J'. Without equality constraints and
- * with full row rank v_C* is v_d itself. */
+ * J^+ is the Moore-Penrose inverse. Where the rows of J depend on each other not every v_d is a
+ * velocity that the bodies can have, and the restitution problem would be unbounded with it; the
+ * least squares of J^+ then weighs tangential rows by 1e-4, so that the desired normal velocities,
+ * which undo the penetration, give way last. Three ways lead to it: J J' where J has full row rank
+ * (any weights give the same y), J'J where it has full column rank, else the semidefinite factor of
+ * J J'. Without equality constraints and with full row rank v_C* is v_d itself. */
 #ifndef CAROM_CONTACT_TARGET_VELOCITY_H
 #define CAROM_CONTACT_TARGET_VELOCITY_H
 
@@ -17,6 +20,7 @@ typedef enum inverse_kind { INVERSE_ROWS, INVERSE_COLUMNS, INVERSE_SEMIDEFINITE 
 /* J^+ of one island. */
 typedef struct island_inverse {
   inverse_kind kind;
+  double tangent_weight; /* of tangential rows: J below stands for diag(1, weight, weight) J */
   envelope shape;      /* of J J' (rows) or of J'J over `points` (columns) */
   double *factor;
   semidefinite pseudo; /* of J J' */

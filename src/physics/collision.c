@@ -208,7 +208,7 @@ static void complete_frame(double frame[MAX_DIMENSION][MAX_DIMENSION], int d) {
     frame[1][1] = n[0];
     return;
   }
-  double sign = copysign(1, n[2]);
+  double sign = n[2] >= 0 ? 1 : -1;
   double a = -1 / (sign + n[2]);
   double b = n[0] * n[1] * a;
   frame[1][0] = -(1 + sign * n[0] * n[0] * a);

@@ -2,16 +2,20 @@
 
 #include <string.h>
 
-/* Stage s evaluates at z + advance_s h k_{s-1}; the step ends at z + h sum_s weight_s k_s. */
+/* Stage s evaluates at z + h sum_{r<s} advance_sr k_r; the step ends at z + h sum_s weight_s k_s. */
 typedef struct tableau {
   int stage_count;
-  double advance[4];
+  double advance[4][3];
   double weight[4];
 } tableau;
 
+/* Kutta's 3/8 rule */
 static const tableau RK4_TABLEAU = {
-    4, {0, 0.5, 0.5, 1}, {1.0 / 6, 1.0 / 3, 1.0 / 3, 1.0 / 6}};
-static const tableau EULER_TABLEAU = {1, {0}, {1}};
+    4,
+    {{0}, {1.0 / 3}, {-1.0 / 3, 1}, {1, -1, 1}},
+    {1.0 / 8, 3.0 / 8, 3.0 / 8, 1.0 / 8},
+};
+static const tableau EULER_TABLEAU = {1, {{0}}, {1}};
 
 static const tableau *tableau_of(carom_integrator method) {
   return method == CAROM_RK4 ? &RK4_TABLEAU : &EULER_TABLEAU;
@@ -72,11 +76,12 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
     int stage = first_stage + s;
     copy(record->x[stage], x, count * size);
     copy(record->v[stage], v, count * size);
-    for (int i = 0; s > 0 && i < count; i++) {
-      const dynamics_record *before = &record->dynamics[stage - 1][i];
-      add_scaled(record->x[stage] + i * size, t->advance[s] * h, before->velocity, size);
-      add_scaled(record->v[stage] + i * size, t->advance[s] * h, before->acceleration, size);
-    }
+    for (int i = 0; i < count; i++)
+      for (int r = 0; r < s; r++) {
+        const dynamics_record *before = &record->dynamics[first_stage + r][i];
+        add_scaled(record->x[stage] + i * size, t->advance[s][r] * h, before->velocity, size);
+        add_scaled(record->v[stage] + i * size, t->advance[s][r] * h, before->acceleration, size);
+      }
     evaluate_stage(in, count, record, stage, scratch);
   }
   for (int i = 0; i < count; i++) {
@@ -122,34 +127,32 @@ static void substep_vjp(const integrator *in, int count, const step_record *reco
   const tableau *t = tableau_of(in->method);
   int total = count * in->model->system->coordinate_count;
   double h = in->dt / in->substeps;
-  double *kx_bar = arena_doubles(scratch, total);
-  double *kv_bar = arena_doubles(scratch, total);
-  double *sx_bar = arena_zeros(scratch, total);
-  double *sv_bar = arena_zeros(scratch, total);
-  double *end_x_bar = arena_doubles(scratch, total);
-  double *end_v_bar = arena_doubles(scratch, total);
-  copy(end_x_bar, x_bar, total);
-  copy(end_v_bar, v_bar, total);
 
-  if (in->method == CAROM_SYMPLECTIC_EULER) {
-    // x1 = x + h (v1 + k_x - v), v1 = v + h k_v: v1_bar = v_bar + h x_bar
-    add_scaled(end_v_bar, h, x_bar, total);
-    copy(v_bar, end_v_bar, total);
-    add_scaled(v_bar, -h, x_bar, total);
+  // the end of the step: k_s went into it with its weight
+  double *kx_bar[4], *kv_bar[4];
+  for (int s = 0; s < t->stage_count; s++) {
+    kx_bar[s] = arena_zeros(scratch, total);
+    kv_bar[s] = arena_zeros(scratch, total);
+    add_scaled(kx_bar[s], t->weight[s] * h, x_bar, total);
+    add_scaled(kv_bar[s], t->weight[s] * h, v_bar, total);
   }
+  // v1 = v + h k_v, x1 = x + h (v1 + k_x - v)
+  if (in->method == CAROM_SYMPLECTIC_EULER) add_scaled(kv_bar[0], h * h, x_bar, total);
+
+  // the stages: k_r went into the states of all later ones
+  double *sx_bar = arena_doubles(scratch, total);
+  double *sv_bar = arena_doubles(scratch, total);
   for (int s = t->stage_count - 1; s >= 0; s--) {
-    // k_s went into the end with its weight and into the state of stage s + 1
-    double next = s + 1 < t->stage_count ? t->advance[s + 1] * h : 0;
-    for (int j = 0; j < total; j++) {
-      kx_bar[j] = t->weight[s] * h * end_x_bar[j] + next * sx_bar[j];
-      kv_bar[j] = t->weight[s] * h * end_v_bar[j] + next * sv_bar[j];
-      sx_bar[j] = 0;
-      sv_bar[j] = 0;
-    }
-    evaluate_stage_vjp(in, count, record, first_stage + s, kx_bar, kv_bar, sx_bar, sv_bar,
+    memset(sx_bar, 0, sizeof(double) * (size_t)total);
+    memset(sv_bar, 0, sizeof(double) * (size_t)total);
+    evaluate_stage_vjp(in, count, record, first_stage + s, kx_bar[s], kv_bar[s], sx_bar, sv_bar,
                        theta_bar, potential_bar, scratch);
     add_scaled(x_bar, 1, sx_bar, total);
     add_scaled(v_bar, 1, sv_bar, total);
+    for (int r = 0; r < s; r++) {
+      add_scaled(kx_bar[r], t->advance[s][r] * h, sx_bar, total);
+      add_scaled(kv_bar[r], t->advance[s][r] * h, sv_bar, total);
+    }
   }
 }
 

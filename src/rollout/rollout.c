@@ -146,6 +146,10 @@ void carom_rollout_destroy(carom_rollout *r) {
   free(r);
 }
 
+void rollout_set_potential(carom_rollout *rollout, const potential *other) {
+  rollout->job.integrator.potential = other;
+}
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct progress_state {

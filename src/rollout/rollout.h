@@ -1,8 +1,12 @@
-/* Inside view of a rollout, for tests. */
+/* Inside view of a rollout. */
 #ifndef CAROM_ROLLOUT_ROLLOUT_H
 #define CAROM_ROLLOUT_ROLLOUT_H
 
-#include "carom.h"
+#include "physics/potential.h"
+
+/* Replaces the scene's potential (gravity and springs) by another, which must outlive the rollout.
+ * Its gradient_vjp gets theta_bar for the cotangents of its parameters. */
+void rollout_set_potential(carom_rollout *rollout, const potential *other);
 
 /* How often memory has been asked of the system by workers and tapes so far: constant once warm. */
 long rollout_allocations(const carom_rollout *rollout);

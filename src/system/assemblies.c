@@ -170,11 +170,10 @@ static void rank_bodies(carom_system *system, const body_graph *graph, int *rank
   memset(mark, 0, sizeof(int) * (size_t)n);
   int ranked = 0;
   for (int i = 0; i < n; i++) {
-    if (mark[i] == 3) continue;
-    // the body reached last is far out: twice so finds an end of a chain to start from
+    if (mark[i] == 2) continue;
+    // the body reached last is far out, an end of a chain: start from it, and reverse the order
     int count = breadth_first(graph, i, mark, 1, order);
     count = breadth_first(graph, order[count - 1], mark, 2, order);
-    count = breadth_first(graph, order[count - 1], mark, 3, order);
     for (int k = 0; k < count; k++) rank[order[k]] = ranked + count - 1 - k;
     ranked += count;
   }

@@ -11,12 +11,11 @@ static const double TWO_PI = 6.28318530717958647693;
 static double *allocate_shape_points(const scene_node *node, body *b, int count) {
   // the total over all bodies is bounded
   carom_system *system = node->reader->system;
-  long total = count;
-  for (const body *other = system->bodies; other < b; other++) total += other->shape_point_count;
-  if (total > MAX_SHAPE_POINTS) {
+  if (count > MAX_SHAPE_POINTS - node->reader->shape_point_count) {
     scene_fail(node, "the shapes of all bodies have more than %d points", MAX_SHAPE_POINTS);
     return NULL;
   }
+  node->reader->shape_point_count += count;
   b->shape_point_count = count;
   b->shape_points = arena_doubles(&system->memory, count * system->dimension);
   return b->shape_points;

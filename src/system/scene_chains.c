@@ -26,6 +26,11 @@ static int count_points(const scene_node *root) {
   return scene_failed(root) ? 0 : (int)total;
 }
 
+static void check_size(const scene_node *list, int most) {
+  int size = scene_size(list);
+  if (size > most) scene_fail(list, "has %d entries, more than %d", size, most);
+}
+
 void scene_allocate(const scene_node *root) {
   carom_system *system = root->reader->system;
   arena *memory = &system->memory;
@@ -36,8 +41,10 @@ void scene_allocate(const scene_node *root) {
   scene_node limits = scene_array(root, "limits", false);
   if (!scene_failed(root) && scene_size(&bodies) + in_chains == 0)
     scene_fail(&bodies, "missing; a scene needs at least one body or chain");
-  if (!scene_failed(root) && scene_size(&bodies) > MAX_POINTS)
-    scene_fail(&bodies, "more than %d bodies", MAX_POINTS);
+  check_size(&bodies, MAX_POINTS);
+  check_size(&joints, MAX_TIES);
+  check_size(&springs, MAX_TIES);
+  check_size(&limits, MAX_TIES);
   if (scene_failed(root)) return;
 
   // the rest is counted up while it is read

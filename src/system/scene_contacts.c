@@ -39,15 +39,10 @@ static int plane_contact_of(const scene_node *node) {
 }
 
 static int limit_of(const scene_node *node) {
-  // limits have been sorted since they were named, so look for the label
-  const carom_system *system = node->reader->system;
+  // the system's limits have been sorted since they were named
   scene_node name = scene_member(node, "limit");
-  if (scene_lookup(&name, NAME_LIMIT) < 0) return -1;
-  for (int i = 0; i < system->limit_count; i++) {
-    if (strcmp(system->limits[i].label, json_string_value(name.value)) == 0)
-      return system->limits[i].property;
-  }
-  return -1;
+  int index = scene_lookup(&name, NAME_LIMIT);
+  return index >= 0 ? node->reader->limits_as_named[index].property : -1;
 }
 
 static int overridden_contact(const scene_node *node) {
@@ -108,6 +103,7 @@ void scene_read_contacts(const scene_node *root) {
   system->pair_contacts = scene_flag(&contacts, "pairs", false);
   system->regularizer = scene_not_negative(&contacts, "regularizer", 0.01);
 
+  root->reader->limits_as_named = system->limits;
   carom_error cause;
   carom_status status = system_index_contacts(system, &cause);
   scene_pass_on(given ? &contacts : root, status, &cause);

@@ -23,6 +23,8 @@ typedef struct scene_reader {
   carom_status status; /* CAROM_OK until the first failure */
   carom_system *system;
   json_t *names; /* id -> kind + NAME_KIND_COUNT * index */
+  int shape_point_count;        /* of all bodies so far */
+  const limit *limits_as_named; /* limits in the order of their names' indices */
 } scene_reader;
 
 typedef struct scene_node {

@@ -54,9 +54,8 @@ static void read_ends(const scene_node *object, int count, scene_end *ends) {
   if (!scene_failed(object) && scene_size(&list) != count)
     scene_fail(&list, "expected %d ends, found %d", count, scene_size(&list));
   bool moves = false;
-  for (int i = 0; i < count; i++) {
-    ends[i] = (scene_end){.body = WORLD};
-    if (scene_failed(object)) return;
+  for (int i = 0; i < count; i++) ends[i] = (scene_end){.body = WORLD};
+  for (int i = 0; i < count && !scene_failed(object); i++) {
     scene_node node = scene_element(&list, i);
     ends[i] = read_end(&node);
     moves = moves || ends[i].body != WORLD;

@@ -19,6 +19,7 @@ enum {
 
   /* what a scene may ask for at most */
   MAX_POINTS = 100000,
+  MAX_TIES = 300000,            /* joints; springs; limits: each, those of chains not counted */
   MAX_CONTACTS = 4000000,       /* possible contacts: pairs of 2800 bodies */
   MAX_SHAPE_POINTS = 1000000    /* of rims and point sets, all together */
 };

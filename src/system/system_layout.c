@@ -29,15 +29,17 @@ carom_status system_place_points(carom_system *system, carom_error *error) {
   return CAROM_OK;
 }
 
-// bends before stretches, otherwise as they came
+// bends before stretches, otherwise as they came; the unsorted ones know their property as well
 static void sort_limits(carom_system *system) {
+  int bend_count = 0;
+  for (int i = 0; i < system->limit_count; i++) bend_count += system->limits[i].kind == LIMIT_BEND;
   limit *sorted = ARENA_ARRAY(&system->memory, limit, system->limit_count);
-  int used = 0;
-  for (int pass = 0; pass < 2; pass++) {
-    limit_kind kind = pass == 0 ? LIMIT_BEND : LIMIT_STRETCH;
-    for (int i = 0; i < system->limit_count; i++) {
-      if (system->limits[i].kind == kind) sorted[used++] = system->limits[i];
-    }
+  int next[2] = {[LIMIT_BEND] = 0, [LIMIT_STRETCH] = bend_count};
+  for (int i = 0; i < system->limit_count; i++) {
+    limit *l = &system->limits[i];
+    int place = next[l->kind]++;
+    l->property = system->limit_property_first + place;
+    sorted[place] = *l;
   }
   system->limits = sorted;
 }
@@ -58,8 +60,6 @@ carom_status system_index_contacts(carom_system *system, carom_error *error) {
   system->limit_property_first = (int)(pairs + walls);
   system->contact_count = (int)count;
   sort_limits(system);
-  for (int i = 0; i < system->limit_count; i++)
-    system->limits[i].property = system->limit_property_first + i;
   return CAROM_OK;
 }
 
