@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { VELOCITIES = 32 };
+enum { VELOCITIES = 32, GROWTH_VELOCITIES = 4 };
 static const double RADIUS = 0.1, OVERLAP = 1e-3;
 
 static json_t *vector(int dimension, double x, double y) {
@@ -57,11 +57,11 @@ static json_t *row_of_balls(int contacts, int dimension, bool rigid) {
 }
 
 // times a scene and appends a row that begins with `row`
-static carom_status measure(json_t *row, json_t *scene, int expected_contacts, double speed,
-                            const bench_options *options, event_times *times,
+static carom_status measure(json_t *row, json_t *scene, int velocities, int expected_contacts,
+                            double speed, const bench_options *options, event_times *times,
                             carom_error *error) {
   event_fixture f;
-  carom_status status = event_fixture_make(&f, scene, VELOCITIES, speed, error);
+  carom_status status = event_fixture_make(&f, scene, velocities, speed, error);
   if (status == CAROM_OK && expected_contacts != f.active.count) {
     status = error_set(error, CAROM_NUMERICAL_FAILURE,
                        "the bench scene has %d active contacts, expected %d", f.active.count,
@@ -79,8 +79,8 @@ static carom_status measure_row(int contacts, int dimension, bool rigid,
                                 const bench_options *options, json_t *rows, carom_error *error) {
   json_t *row = json_pack("{ss si}", "bodies", rigid ? "rigid" : "point", "dimension", dimension);
   event_times times = {0};
-  carom_status status = measure(row, row_of_balls(contacts, dimension, rigid), contacts, 1.0,
-                                options, &times, error);
+  carom_status status = measure(row, row_of_balls(contacts, dimension, rigid), VELOCITIES,
+                                contacts, 1.0, options, &times, error);
   json_object_set_new(row, "forward_us", json_real(1e6 * times.forward));
   json_object_set_new(row, "reverse_us", json_real(1e6 * times.reverse));
   json_object_set_new(row, "reverse_ratio", json_real(times.reverse / fmax(times.forward, 1e-12)));
@@ -147,8 +147,8 @@ carom_status bench_rope(const bench_options *options, json_t *rows, carom_error 
     if (!options->go_on()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
     json_t *row = json_pack("{si}", "points", points);
     event_times times;
-    carom_status status = measure(row, rope_beyond_limits(points), 2 * points - 1, 0.1, options,
-                                  &times, error);
+    carom_status status = measure(row, rope_beyond_limits(points), GROWTH_VELOCITIES,
+                                  2 * points - 1, 0.1, options, &times, error);
     if (status != CAROM_OK) {
       json_decref(row);
       return status;
@@ -178,7 +178,8 @@ carom_status bench_groups(const bench_options *options, json_t *rows, carom_erro
     json_t *row = json_pack("{si}", "groups", groups);
     event_times times;
     carom_status status =
-        measure(row, separate_groups(groups), 3 * groups, 1.0, options, &times, error);
+        measure(row, separate_groups(groups), GROWTH_VELOCITIES, 3 * groups, 1.0, options, &times,
+                error);
     if (status != CAROM_OK) {
       json_decref(row);
       return status;

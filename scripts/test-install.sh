@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs a build into a temporary prefix and uses it in one of the ways a user would.
-#   scripts/test-install.sh BUILD pkg-config-shared|pkg-config-static|cmake-shared|cmake-static|program
+#   scripts/test-install.sh BUILD WAY
+# WAY is pkg-config-shared, pkg-config-static, cmake-shared, cmake-static or program.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 build=$1
@@ -8,7 +9,7 @@ way=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
-example=$source/examples/cone_layer.c
+example=$source/examples/gradient.c
 
 cmake --install "$build" --prefix "$prefix" >/dev/null
 libdir=$(dirname "$(find "$prefix" -name libcarom.a)")
@@ -47,7 +48,8 @@ case "$way" in
     LD_LIBRARY_PATH=$libdir "$work/user" >/dev/null
     ;;
   pkg-config-static)
-    read -ra flags <<<"$(pkg-config --static --cflags --libs carom | sed 's/-lcarom/-l:libcarom.a/')"
+    flags=$(pkg-config --static --cflags --libs carom | sed 's/-lcarom/-l:libcarom.a/')
+    read -ra flags <<<"$flags"
     cc "$example" "${flags[@]}" -o "$work/user"
     expect_link static "$work/user"
     "$work/user" >/dev/null
@@ -61,10 +63,14 @@ case "$way" in
     expect_link static "$work/project/build/user"
     ;;
   program)
-    [ "$("$prefix/bin/carom" --version)" != "" ]
+    "$prefix/bin/carom" --version >/dev/null
     "$prefix/bin/carom" list >/dev/null
-    test -f "$prefix/share/carom/docs/scene.schema.json"
-    test -f "$prefix/include/carom.h"
+    for file in include/carom.h share/carom/docs/scene.schema.json share/carom/scenes/cp3.json; do
+      if [ ! -f "$prefix/$file" ]; then
+        echo "$file was not installed" >&2
+        exit 1
+      fi
+    done
     ;;
   *)
     echo "unknown way '$way'" >&2

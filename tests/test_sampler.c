@@ -310,6 +310,23 @@ static void draws_depend_on_seed_and_sample_only(void **state) {
   fixture_free(&f);
 }
 
+static void samples_do_not_depend_on_their_number(void **state) {
+  (void)state;
+  enum { MANY = 6, FEW = 2 };
+  fixture f = fixture_make("cp3");
+  int size = f.system->coordinate_count;
+  double x[MANY * 6], v[MANY * 6], fewer_x[FEW * 6], fewer_v[FEW * 6];
+  assert_int_equal(size, 6);
+  assert_int_equal(carom_system_sample(f.system, SEED, MANY, x, v, NULL), CAROM_OK);
+  assert_int_equal(carom_system_sample(f.system, SEED, FEW, fewer_x, fewer_v, NULL), CAROM_OK);
+  assert_memory_equal(x, fewer_x, sizeof fewer_x);
+  assert_memory_equal(v, fewer_v, sizeof fewer_v);
+  // another seed gives other states
+  assert_int_equal(carom_system_sample(f.system, SEED + 1, FEW, fewer_x, fewer_v, NULL), CAROM_OK);
+  assert_memory_not_equal(x, fewer_x, sizeof fewer_x);
+  fixture_free(&f);
+}
+
 static void a_rotation_vector_turns(void **state) {
   (void)state;
   const double quarter[3] = {0, 0, 3.14159265358979323846 / 2}, none[3] = {0};
@@ -334,6 +351,7 @@ int main(void) {
       cmocka_unit_test(rope_bends),
       cmocka_unit_test(gyroscope_angles),
       cmocka_unit_test(draws_depend_on_seed_and_sample_only),
+      cmocka_unit_test(samples_do_not_depend_on_their_number),
       cmocka_unit_test(a_rotation_vector_turns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -635,6 +635,7 @@ static const bad_scene bad_scenes[] = {
     {"\"stiffness\": 3", "\"stiffness\": -3", "springs[0].stiffness: must be above 0"},
     {"\"high\": 9", "\"low\": 10, \"high\": 9", "limits[0].low: 10 is not below \"high\", 9"},
     {", \"high\": 9", "", "a stretch limit needs \"low\", \"high\" or both"},
+    {"\"type\": \"stretch\"", "\"type\": \"strech\"", "limits[0].type: 'strech' is not one of bend"},
     {"\"type\": \"stretch\"", "\"type\": \"bend\"", "limits[0].high: unknown field"},
     {"\"type\": \"stretch\", \"ends\": [\"ball\", \"crate\"], \"high\": 9",
      "\"type\": \"bend\", \"ends\": [\"ball\", \"ball\", \"crate\"], \"angle\": 1",

@@ -204,8 +204,14 @@ static void assemble(contact_event *e, arena *memory) {
 
 contact_event contact_event_make(const model *m, const carom_options *options,
                                  const contact_list *active, const double *x, arena *memory) {
-  contact_event e = {.model = m, .options = options, .x = x};
-  e.group = contact_group_make(m->system, active, x, memory);
+  contact_group group = contact_group_make(m->system, active, x, memory);
+  return contact_event_from_group(m, options, &group, x, memory);
+}
+
+contact_event contact_event_from_group(const model *m, const carom_options *options,
+                                       const contact_group *group, const double *x,
+                                       arena *memory) {
+  contact_event e = {.model = m, .options = options, .x = x, .group = *group};
   e.size = e.group.count * m->system->dimension;
   e.mu = arena_doubles(memory, e.group.count);
   e.restitution = arena_doubles(memory, e.group.count);

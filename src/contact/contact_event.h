@@ -36,6 +36,10 @@ typedef struct contact_event {
 contact_event contact_event_make(const model *m, const carom_options *options,
                                  const contact_list *active, const double *x, arena *memory);
 
+/* The same for contacts whose geometry is known already. */
+contact_event contact_event_from_group(const model *m, const carom_options *options,
+                                       const contact_group *group, const double *x, arena *memory);
+
 /* Impulses of an event with what their derivatives need, in one piece of memory. */
 typedef struct event_impulses {
   double *f_c, *f_r;               /* [C] */

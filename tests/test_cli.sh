@@ -1,0 +1,247 @@
+#!/bin/bash
+# The command line as a user would call it.
+# usage: test_cli.sh PROGRAM BUILD_FOLDER
+set -u
+
+carom=$(realpath "$1")
+build=$(realpath "${2:-$(dirname "$1")}")
+make_bad_h5=$(find "$build" -name make_bad_h5 -type f -perm -u+x | head -n 1)
+if [ -z "$make_bad_h5" ]; then
+  echo "make_bad_h5 is not in $build" >&2
+  exit 1
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+passed=0
+failed=0
+
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  echo "FAILED: $1"
+  sed 's/^/    /' out err 2>/dev/null | head -n 20
+}
+
+# expect CODE PATTERN ARGUMENTS...: exit code, and a piece of the output (standard error included)
+expect() {
+  local code=$1 pattern=$2
+  shift 2
+  "$carom" "$@" >out 2>err </dev/null
+  local found=$?
+  if [ $found -ne "$code" ]; then
+    fail "carom $*: exit code $found, expected $code"
+  elif ! cat out err | grep -qE -- "$pattern"; then
+    fail "carom $*: no '$pattern' in the output"
+  else
+    pass
+  fi
+}
+
+# holds DESCRIPTION COMMAND...: the command succeeds
+holds() {
+  local description=$1
+  shift
+  if "$@" >/dev/null 2>&1; then pass; else fail "$description"; fi
+}
+
+no_file() { holds "$1 must not be there" test ! -e "$1"; }
+no_leftover() {
+  local left
+  left=$(find . -name '*.tmp-*')
+  if [ -z "$left" ]; then pass; else fail "left behind: $left"; fi
+}
+
+# --- the program itself
+expect 0 'Usage: carom COMMAND' --help
+expect 0 'Usage: carom COMMAND' help
+expect 0 '^carom [0-9]+\.[0-9]+\.[0-9]+$' --version
+expect 2 'Usage: carom COMMAND'
+expect 2 "did you mean 'simulate'" simulat
+expect 2 'carom --help' frobnicate
+for command in list simulate gradient check solve bench; do
+  expect 0 'Example:' "$command" --help
+  expect 0 'Usage: carom '"$command" help "$command"
+  expect 2 'unrecognized option' "$command" --no-such-option
+done
+
+# --- list
+expect 0 'cp3 ' list
+for scene in bp5-e bp5 bd5 cp3-e cp3 gyro-e gyro rope rope50 rope100 rope200 bd1 billiards; do
+  expect 0 "\"name\": \"$scene\"" list --json
+done
+expect 2 'no argument' list cp3
+
+# --- simulate
+expect 0 'contacts +[0-9]+ events' simulate cp3
+expect 0 'written +a.h5' simulate cp3 --sample 5 --seed 3 -o a.h5
+holds "a.h5 is written" test -s a.h5
+no_leftover
+expect 0 '"energy_before"' simulate bd5 --json --sample 2
+expect 0 '20 of 0.001' simulate cp3 --steps 20 --dt 0.001
+expect 0 'steps +0 of' simulate cp3 --steps 0
+for option in '--contact cmr --epsilon 0.1' '--integrator euler' '--integrator symplectic-euler' \
+  '--dynamics hamiltonian' '--substeps 3' '--no-compensation' '--compensation-steps 4' \
+  '--smoothing 1e-4' '--quiet' '--dump-failures dumped'; do
+  # shellcheck disable=SC2086
+  expect 0 'contacts' simulate cp3 --steps 50 $option
+done
+expect 0 'samples' simulate cp3 --init a.h5
+holds "--quiet says nothing on standard error" test ! -s err
+
+# the same bytes from any number of threads, and from the same seed
+for scene in cp3 bd5 gyro rope; do
+  for threads in 1 2 4; do
+    expect 0 'written' simulate "$scene" --sample 20 --steps 20 --threads $threads -o "t$threads.h5"
+  done
+  holds "$scene: 1 and 2 threads agree" cmp t1.h5 t2.h5
+  holds "$scene: 1 and 4 threads agree" cmp t1.h5 t4.h5
+done
+expect 0 'written' simulate rope --sample 20 --steps 20 --seed 1 -o t2.h5
+if cmp -s t1.h5 t2.h5; then fail "another seed gives other states"; else pass; fi
+
+# --- gradient
+expect 0 'loss +0$' gradient cp3 --init a.h5 --target a.h5 -o g.h5
+expect 0 'written' simulate cp3 --init a.h5 --contact cmr -o b.h5
+expect 0 '"log_mass"' gradient cp3 --init a.h5 --target b.h5 --json -o g.h5
+for threads in 1 2 4; do
+  expect 0 'written' gradient cp3 --init a.h5 --target b.h5 --threads $threads -o "g$threads.h5"
+done
+holds "gradient: 1 and 2 threads agree" cmp g1.h5 g2.h5
+holds "gradient: 1 and 4 threads agree" cmp g1.h5 g4.h5
+expect 2 '--target FILE is missing' gradient cp3 --init a.h5
+expect 2 '--init FILE is missing' gradient cp3 --target a.h5
+expect 1 '--steps must be 100' gradient cp3 --init a.h5 --target a.h5 --steps 7
+expect 1 'give --dt 0.01' gradient cp3 --init a.h5 --target a.h5 --dt 0.02
+expect 0 'written' simulate cp3 --sample 2 -o two.h5
+expect 1 'has 2 samples, but a.h5 has 5' gradient cp3 --init a.h5 --target two.h5
+
+# --- check
+expect 0 '^pass: ' check cp3 --sample 4 --directions 1
+expect 0 '"pass": true' check bd1 --sample 4 --directions 1 --json
+expect 0 '0 \(no effect\)' check cp3 --sample 4 --contact cm --dynamics lagrangian
+expect 1 '^FAIL: ' check cp3 --sample 8 --stop-target-gradient
+
+# --- solve
+cat >cone.json <<'END'
+{"carom_cone_program": 1, "contact_count": 1, "dimension": 2,
+ "A": [[2, 0], [0, 4]], "b": [-1, 1], "mu": [0.1], "lower": [0]}
+END
+expect 0 'status +solved' solve cone.json
+expect 0 '"residual"' solve cone.json --json
+expect 2 'is missing' solve
+expect 1 'cannot be read|No such file' solve missing.json
+echo '{"carom_cone_program": 1' >bad.json
+expect 1 'bad.json:[0-9]+: not a JSON file' solve bad.json
+sed 's/"b": \[-1, 1\]/"b": [-1]/' cone.json >bad.json
+expect 1 'b has 1 entries, expected 2' solve bad.json
+sed 's/"mu": \[0.1\]/"mu": [-0.1]/' cone.json >bad.json
+expect 1 'mu\[0\] is -0.1' solve bad.json
+sed 's/\[2, 0\]/[2, "x"]/' cone.json >bad.json
+expect 1 'A\[0\]\[1\]|A\[0\]\[1\] is not a number' solve bad.json
+sed 's/"dimension": 2/"dimension": 4/' cone.json >bad.json
+expect 1 'dimension .* expected an integer from 1 to 3' solve bad.json
+
+# --- bench: that it runs
+expect 0 'reverse_us' bench events --seconds 0
+expect 0 '"groups"' bench groups --seconds 0 --json
+expect 2 "no measurement 'speed'" bench speed
+
+# --- bad options
+expect 2 '--sample 0: expected an integer' simulate cp3 --sample 0
+expect 2 '--steps x' simulate cp3 --steps x
+expect 2 '--steps -3' simulate cp3 --steps -3
+expect 2 '--dt 0:' simulate cp3 --dt 0
+expect 2 '--dt nan' simulate cp3 --dt nan
+expect 2 '--contact lcp: expected one of cm, cmr' simulate cp3 --contact lcp
+expect 2 '--integrator leapfrog' simulate cp3 --integrator leapfrog
+expect 2 '--seed -1' simulate cp3 --seed -1
+expect 2 'exclude each other' simulate cp3 --init a.h5 --sample 3
+expect 2 'a scene is missing' simulate
+expect 2 "'bd5' is one more" simulate cp3 bd5
+
+# --- bad scenes
+expect 1 'no-such-scene' simulate no-such-scene
+echo '{"carom": 1, ' >scene.json
+expect 1 'scene.json' simulate scene.json -o never.h5
+echo '{"carom": 1, "name": "x", "dimension": 2, "wings": 2}' >scene.json
+expect 1 'wings' simulate scene.json -o never.h5
+no_file never.h5
+
+# --- bad input files: none of them leaves an output
+for kind in good nan infinity no-v points off-constraint rank text mass mass-negative mass-count \
+  restitution misspelt; do
+  holds "make_bad_h5 $kind" "$make_bad_h5" $kind $kind.h5
+done
+expect 0 'steps' simulate cp3 --init good.h5 --steps 3
+expect 1 'nan.h5: /x\[0\]\[0\]\[0\] is NaN' simulate cp3 --init nan.h5 -o never.h5
+expect 1 'infinity.h5: /x\[0\]\[0\]\[0\] is infinite' simulate cp3 --init infinity.h5 -o never.h5
+expect 1 'no-v.h5: dataset /v is missing, expected \[samples = 1\]\[points = 3\]' \
+  simulate cp3 --init no-v.h5 -o never.h5
+expect 1 'points.h5: .* shape \[1\]\[2\]\[2\], expected \[samples\]\[points = 3\]\[dimension = 2\]' \
+  simulate cp3 --init points.h5 -o never.h5
+expect 1 'rank.h5: .* shape \[3\]\[2\], expected \[samples\]' simulate cp3 --init rank.h5 -o never.h5
+expect 1 'text.h5: dataset /x does not hold numbers' simulate cp3 --init text.h5 -o never.h5
+expect 1 'off-constraint.h5: ' simulate cp3 --init off-constraint.h5 -o never.h5
+expect 0 'steps' simulate cp3 --init off-constraint.h5 --tolerance 1 --steps 3
+expect 1 'missing.h5: cannot be read: No such file' simulate cp3 --init missing.h5 -o never.h5
+expect 1 'scene.json: is not an HDF5 file' simulate cp3 --init scene.json -o never.h5
+expect 1 'is not a regular file' simulate cp3 --init . -o never.h5
+head -c 3000 a.h5 >short.h5
+expect 1 'short.h5: ' simulate cp3 --init short.h5 -o never.h5
+expect 1 'points = 12|points = 4' simulate gyro --init a.h5 -o never.h5
+expect 1 'dataset /v is missing' gradient cp3 --init good.h5 --target no-v.h5 -o never.h5
+expect 1 'expected \[samples\]\[states\]' gradient cp3 --init good.h5 --target good.h5 -o never.h5
+expect 0 'steps' simulate cp3 --parameters mass.h5 --steps 3
+expect 1 "mass of body 'a' is -1, expected > 0" simulate cp3 --parameters mass-negative.h5 -o never.h5
+expect 1 'shape \[4\], expected \[bodies = 3\]' simulate cp3 --parameters mass-count.h5 -o never.h5
+expect 1 'restitution.h5: .*restitution' simulate cp3 --parameters restitution.h5 -o never.h5
+expect 1 '/masses is not a parameter' simulate cp3 --parameters misspelt.h5 -o never.h5
+no_file never.h5
+no_leftover
+
+# --- bad outputs
+expect 1 'no-folder/x.h5: cannot be written: No such file' simulate cp3 -o no-folder/x.h5
+expect 1 'a.h5/x.h5: cannot be written: Not a directory' simulate cp3 -o a.h5/x.h5
+expect 1 'cannot be written: Is a directory' simulate cp3 -o .
+expect 1 'cannot be written: No such file' gradient cp3 --init a.h5 --target a.h5 -o no-folder/x.h5
+if [ -c /dev/full ]; then
+  expect 1 '/dev/full: cannot be written: No space left' simulate cp3 -o /dev/full
+  holds "/dev/full is still a device" test -c /dev/full
+  "$carom" list >/dev/full 2>err
+  if [ $? -eq 1 ] && grep -q 'No space left' err; then pass; else fail "carom list >/dev/full"; fi
+fi
+expect 0 'written +/dev/null' simulate cp3 -o /dev/null
+holds "/dev/null is still a device" test -c /dev/null
+
+# an existing file stays as it was when a run fails
+cp a.h5 kept.h5
+expect 1 'nan.h5' simulate cp3 --init nan.h5 -o kept.h5
+holds "kept.h5 is as it was" cmp a.h5 kept.h5
+# a link stays a link
+ln -s real.h5 link.h5
+: >real.h5
+expect 0 'written' simulate cp3 -o link.h5
+holds "link.h5 is a link" test -L link.h5
+holds "real.h5 is written" test -s real.h5
+
+# --- Ctrl-C: ends soon, says so, leaves nothing (setsid: a job in the background ignores SIGINT)
+interrupt() {
+  (
+    trap - INT
+    exec "$carom" simulate billiards --sample 2000 --steps 5000 --threads 1 -q -o stopped.h5
+  ) >out 2>err &
+  local job=$!
+  sleep 0.5
+  kill -TERM $job
+  wait $job
+}
+interrupt
+code=$?
+if [ $code -eq 130 ] && grep -q 'interrupted' err; then pass; else fail "interrupted: code $code"; fi
+no_file stopped.h5
+no_leftover
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
