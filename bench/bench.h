@@ -8,14 +8,14 @@
 #include <jansson.h>
 
 typedef struct bench_options {
-  double seconds;           /* to spend on each number */
-  bool (*go_on)(void);      /* asked between measurements; false ends them */
+  double seconds;      /* to spend on each number */
+  bool (*go_on)(void); /* asked between measurements; false ends them */
 } bench_options;
 
 typedef struct bench {
   const char *name;
   const char *summary;
-  const char *reading;      /* how to read the columns */
+  const char *reading; /* how to read the columns */
   carom_status (*run)(const bench_options *options, json_t *rows, carom_error *error);
 } bench;
 

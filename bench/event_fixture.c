@@ -58,8 +58,7 @@ carom_status event_fixture_make(event_fixture *f, json_t *scene, int velocity_co
   free(theta);
   contact_list_init(&f->active);
   bool detected = collision_detect(s, f->x, &f->active);
-  const contact_event event =
-      contact_event_make(&f->m, &f->options, &f->active, f->x, &f->memory);
+  const contact_event event = contact_event_make(&f->m, &f->options, &f->active, f->x, &f->memory);
   f->impulses = malloc(event_impulses_bytes(&event) * (size_t)velocity_count);
   if (detected && f->impulses != NULL) return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");

@@ -14,10 +14,10 @@ typedef struct event_fixture {
   contact_list active;
   arena memory;
   int velocity_count;
-  double *x;              /* [D] */
-  double *v;              /* [velocity_count][D] before the event */
-  double *after;          /* [D] */
-  double *v_bar, *x_bar;  /* [D] */
+  double *x;             /* [D] */
+  double *v;             /* [velocity_count][D] before the event */
+  double *after;         /* [D] */
+  double *v_bar, *x_bar; /* [D] */
   double *theta_bar;
   void *impulses;
 } event_fixture;

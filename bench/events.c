@@ -29,11 +29,11 @@ static ball_scene ball_scene_begin(int dimension, bool rigid) {
 static void add_ball(ball_scene *scene, double x, double y) {
   char id[32];
   snprintf(id, sizeof id, "b%d", scene->count++);
-  json_array_append_new(scene->bodies,
-                        json_pack("{ss ss sf sf}", "id", id, "type",
-                                  scene->rigid ? "rigid" : "point", "mass", 1.0, "radius", RADIUS));
-  json_array_append_new(scene->initial, json_pack("{ss so}", "body", id, "position",
-                                                  vector(scene->dimension, x, y)));
+  json_array_append_new(
+      scene->bodies, json_pack("{ss ss sf sf}", "id", id, "type", scene->rigid ? "rigid" : "point",
+                               "mass", 1.0, "radius", RADIUS));
+  json_array_append_new(
+      scene->initial, json_pack("{ss so}", "body", id, "position", vector(scene->dimension, x, y)));
 }
 
 static json_t *ball_scene_end(ball_scene *scene) {
@@ -79,8 +79,8 @@ static carom_status measure_row(int contacts, int dimension, bool rigid,
                                 const bench_options *options, json_t *rows, carom_error *error) {
   json_t *row = json_pack("{ss si}", "bodies", rigid ? "rigid" : "point", "dimension", dimension);
   event_times times = {0};
-  carom_status status = measure(row, row_of_balls(contacts, dimension, rigid), VELOCITIES,
-                                contacts, 1.0, options, &times, error);
+  carom_status status = measure(row, row_of_balls(contacts, dimension, rigid), VELOCITIES, contacts,
+                                1.0, options, &times, error);
   json_object_set_new(row, "forward_us", json_real(1e6 * times.forward));
   json_object_set_new(row, "reverse_us", json_real(1e6 * times.reverse));
   json_object_set_new(row, "reverse_ratio", json_real(times.reverse / fmax(times.forward, 1e-12)));
@@ -93,8 +93,7 @@ carom_status bench_events(const bench_options *options, json_t *rows, carom_erro
     for (int dimension = 2; dimension <= 3; dimension++) {
       for (int contacts = 1; contacts <= 8; contacts *= 2) {
         if (!options->go_on()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
-        carom_status status =
-            measure_row(contacts, dimension, rigid != 0, options, rows, error);
+        carom_status status = measure_row(contacts, dimension, rigid != 0, options, rows, error);
         if (status != CAROM_OK) return status;
       }
     }
@@ -177,9 +176,8 @@ carom_status bench_groups(const bench_options *options, json_t *rows, carom_erro
     if (!options->go_on()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
     json_t *row = json_pack("{si}", "groups", groups);
     event_times times;
-    carom_status status =
-        measure(row, separate_groups(groups), GROWTH_VELOCITIES, 3 * groups, 1.0, options, &times,
-                error);
+    carom_status status = measure(row, separate_groups(groups), GROWTH_VELOCITIES, 3 * groups, 1.0,
+                                  options, &times, error);
     if (status != CAROM_OK) {
       json_decref(row);
       return status;

@@ -11,11 +11,11 @@ typedef struct rollout_fixture {
   carom_system *system;
   carom_options options;
   carom_rollout *rollout;
-  size_t state, all;       /* doubles in the states and in the trajectories of the batch */
+  size_t state, all; /* doubles in the states and in the trajectories of the batch */
   double *x0, *v0, *x0_bar, *v0_bar;
   double *x, *v, *bar;
   double *theta_bar;
-  carom_status status;     /* of the last call */
+  carom_status status; /* of the last call */
   carom_error error;
 } rollout_fixture;
 
@@ -73,8 +73,8 @@ static void run_tape(void *user) {
 
 static void run_reverse(void *user) {
   rollout_fixture *f = user;
-  f->status = carom_rollout_vjp(f->rollout, f->bar, f->bar, f->x0_bar, f->v0_bar, f->theta_bar,
-                                &f->error);
+  f->status =
+      carom_rollout_vjp(f->rollout, f->bar, f->bar, f->x0_bar, f->v0_bar, f->theta_bar, &f->error);
 }
 
 static carom_status measure(rollout_fixture *f, double seconds, const char *name, json_t *rows,

@@ -55,12 +55,16 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static const struct argp argp = {
-    options, parse, "[events] [scenes] [rope] [groups]",
+    options,
+    parse,
+    "[events] [scenes] [rope] [groups]",
     "Measures the speed of the engine on one thread, minimum over repeats: contact events by "
     "themselves, rollouts of every scene, growth with the length of a rope and with the number of "
     "separate groups of touching disks. Without a name: all."
     "\vExample:\n  carom bench events rope --json",
-    NULL, NULL, NULL};
+    NULL,
+    NULL,
+    NULL};
 
 static bool go_on(void) { return !interrupted(); }
 

@@ -32,7 +32,7 @@ enum { MAX_CASES = 8, MAX_ROWS = MAX_CASES * CHECK_SEGMENT_COUNT };
 typedef struct table {
   int row_count;
   row rows[MAX_ROWS];
-  int chunk_count[2];                /* without, with contact */
+  int chunk_count[2]; /* without, with contact */
   int moved_friction, moved_restitution;
   bool moved_regularizer;
 } table;
@@ -53,14 +53,18 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 
 static const struct argp_child children[] = {{&run_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-    options, parse, "SCENE",
+    options,
+    parse,
+    "SCENE",
     "Checks all derivatives of SCENE against central differences: by the initial state and by "
     "every parameter segment, over chunks of 5 states with and without contacts, for cm and cmr, "
     "lagrangian and hamiltonian (--contact and --dynamics choose one). The error is relative; 1e-6 "
     "passes. 'used' counts chunks times directions at which the trajectory is smooth, as finite "
     "differences need it. Exit status 1 if anything fails."
     "\vExample:\n  carom check cp3 --sample 50",
-    children, NULL, NULL};
+    children,
+    NULL,
+    NULL};
 
 // parameters at the end of their range have a derivative to one side only: move them inside
 static void move_inside(setup *s, table *t) {
@@ -86,8 +90,7 @@ static void move_inside(setup *s, table *t) {
 }
 
 // simulates from the initial states and cuts chunks out of the trajectories
-static carom_status collect(const arguments *a, setup *s, chunk_set chunks[2],
-                            carom_error *error) {
+static carom_status collect(const arguments *a, setup *s, chunk_set chunks[2], carom_error *error) {
   size_t states = (size_t)s->batch * (size_t)(s->options.steps + 1);
   double *x = calloc(states * state_size(s), sizeof(double));
   double *v = calloc(states * state_size(s), sizeof(double));
@@ -97,8 +100,8 @@ static carom_status collect(const arguments *a, setup *s, chunk_set chunks[2],
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories", s->batch);
   }
   if (status == CAROM_OK) {
-    status = carom_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0, x, v,
-                            contact, NULL, error);
+    status = carom_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0, x, v, contact,
+                            NULL, error);
   }
   if (status == CAROM_OK) {
     status = chunks_collect(s, x, v, contact, s->options.steps + 1, a->run.seed, &chunks[0],
@@ -159,7 +162,10 @@ static void print_row(const carom_system *system, const row *r) {
   printf("%-4s %-12s %-8s %-12s %6d / %-6d %-15s %s\n", contact_names[r->contact],
          dynamics_names[r->dynamics], r->with_contact ? "contact" : "free",
          check_segment_name(system, r->segment), r->result.used, r->result.total,
-         zero ? "0 (no effect)" : row_is_empty(r) ? "-" : error, row_verdict(r));
+         zero              ? "0 (no effect)"
+         : row_is_empty(r) ? "-"
+                           : error,
+         row_verdict(r));
 }
 
 typedef struct verdict {
@@ -194,8 +200,8 @@ static void print_text(const arguments *a, const table *t, const setup *s) {
   printf("%s: chunks of %d states, %d without and %d with contacts, %d directions each\n",
          s->info.name, CHUNK_STATES, t->chunk_count[0], t->chunk_count[1], a->directions);
   print_moved(t, s);
-  printf("\n%-4s %-12s %-8s %-12s %-15s %-15s\n", "", "dynamics", "chunks", "segment",
-         "used / of", "worst error");
+  printf("\n%-4s %-12s %-8s %-12s %-15s %-15s\n", "", "dynamics", "chunks", "segment", "used / of",
+         "worst error");
   for (int k = 0; k < t->row_count; k++) print_row(s->system, &t->rows[k]);
   for (int kind = 0; kind < 2; kind++) {
     if (t->chunk_count[kind] > 0) continue;
@@ -203,8 +209,9 @@ static void print_text(const arguments *a, const table *t, const setup *s) {
            kind == 1 ? "with" : "without");
   }
   if (a->run.stop_target_gradient) {
-    printf("\n--stop-target-gradient leaves a part out of the derivative on purpose: chunks with "
-           "contacts are expected to fail.\n");
+    printf(
+        "\n--stop-target-gradient leaves a part out of the derivative on purpose: chunks with "
+        "contacts are expected to fail.\n");
   }
   if (all.empty > 0) {
     printf("\n%d rows had no chunk where the trajectory is smooth: not checked.\n", all.empty);
@@ -219,12 +226,12 @@ static void print_as_json(const table *t, const setup *s) {
   for (int k = 0; k < t->row_count; k++) {
     const row *r = &t->rows[k];
     json_array_append_new(
-        rows, json_pack("{ss ss sb ss si si so sb ss}", "contact", contact_names[r->contact],
-                        "dynamics", dynamics_names[r->dynamics], "with_contact",
-                        (int)r->with_contact, "segment", check_segment_name(s->system, r->segment),
-                        "used", r->result.used, "total", r->result.total, "worst",
-                        json_number(r->result.worst), "no_effect", (int)r->result.no_effect,
-                        "verdict", row_verdict(r)));
+        rows,
+        json_pack("{ss ss sb ss si si so sb ss}", "contact", contact_names[r->contact], "dynamics",
+                  dynamics_names[r->dynamics], "with_contact", (int)r->with_contact, "segment",
+                  check_segment_name(s->system, r->segment), "used", r->result.used, "total",
+                  r->result.total, "worst", json_number(r->result.worst), "no_effect",
+                  (int)r->result.no_effect, "verdict", row_verdict(r)));
   }
   print_json(json_pack("{ss si si si si si so so sb so}", "scene", s->info.name, "chunks_free",
                        t->chunk_count[0], "chunks_contact", t->chunk_count[1], "moved_friction",

@@ -37,6 +37,7 @@ enum option_key {
   KEY_COMPENSATION_STEPS,
   KEY_STOP_TARGET_GRADIENT,
   KEY_SMOOTHING,
+  KEY_CONE_TOLERANCE,
   KEY_TOLERANCE,
   KEY_THREADS,
   KEY_JSON,
@@ -67,6 +68,8 @@ static const struct argp_option run_argp_options[] = {
      "leave the target velocity out of the derivative, as the paper does", 3},
     {"smoothing", KEY_SMOOTHING, "KAPPA", 0,
      "complementarity at which cone programs are solved, for smoothed gradients (0)", 3},
+    {"cone-tolerance", KEY_CONE_TOLERANCE, "X", 0,
+     "largest scaled residual at which a cone program counts as solved (1e-10)", 3},
     {"dump-failures", KEY_DUMP_FAILURES, "DIR", 0,
      "write cone programs that were not solved into DIR, for `carom solve`", 3},
     {NULL, 0, NULL, 0, "General", 4},
@@ -153,7 +156,9 @@ static bool parse_method(run_options *o, int key, char *text, struct argp_state 
   switch (key) {
     case KEY_STEPS: o->steps = parse_integer(state, "--steps", text, 0, INT_MAX - 1); return true;
     case KEY_DT: o->dt = parse_number(state, "--dt", text, 1e-300, 1e300); return true;
-    case KEY_SUBSTEPS: o->substeps = parse_integer(state, "--substeps", text, 1, 1000000); return true;
+    case KEY_SUBSTEPS:
+      o->substeps = parse_integer(state, "--substeps", text, 1, 1000000);
+      return true;
     case KEY_CONTACT: o->contact = parse_name(state, "--contact", text, contact_names); return true;
     case KEY_EPSILON: o->epsilon = parse_number(state, "--epsilon", text, 0.0, 1e300); return true;
     case KEY_INTEGRATOR:
@@ -169,6 +174,9 @@ static bool parse_method(run_options *o, int key, char *text, struct argp_state 
     case KEY_STOP_TARGET_GRADIENT: o->stop_target_gradient = true; return true;
     case KEY_SMOOTHING:
       o->smoothing = parse_number(state, "--smoothing", text, 0.0, 1e3);
+      return true;
+    case KEY_CONE_TOLERANCE:
+      o->cone_tolerance = parse_number(state, "--cone-tolerance", text, 1e-300, 1.0);
       return true;
     default: return false;
   }
@@ -207,6 +215,7 @@ static void apply_options(const run_options *given, setup *s) {
   if (given->compensation_steps > 0.0) o->compensation_steps = given->compensation_steps;
   if (given->stop_target_gradient) o->stop_target_gradient = true;
   if (given->smoothing > 0.0) o->cone.smoothing = given->smoothing;
+  if (given->cone_tolerance > 0.0) o->cone.tolerance = given->cone_tolerance;
   o->threads = given->threads;
 }
 
@@ -326,10 +335,9 @@ json_t *json_number(double value) { return isfinite(value) ? json_real(value) : 
 
 json_t *json_report(const carom_report *r) {
   return json_pack("{sI sI sI sI sI sI sI sI so}", "time_steps", (json_int_t)r->time_steps,
-                   "events", (json_int_t)r->events, "contacts", (json_int_t)r->contacts,
-                   "programs", (json_int_t)r->programs, "interior_programs",
-                   (json_int_t)r->interior_programs, "singular_programs",
-                   (json_int_t)r->singular_programs, "degenerate_programs",
+                   "events", (json_int_t)r->events, "contacts", (json_int_t)r->contacts, "programs",
+                   (json_int_t)r->programs, "interior_programs", (json_int_t)r->interior_programs,
+                   "singular_programs", (json_int_t)r->singular_programs, "degenerate_programs",
                    (json_int_t)r->degenerate_programs, "failed_programs",
                    (json_int_t)r->failed_programs, "worst_residual",
                    json_number(r->worst_residual));

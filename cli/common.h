@@ -16,16 +16,17 @@ typedef struct run_options {
   const char *init;
   const char *parameters;
   const char *dump_failures;
-  int sample;                /* 0: not given */
+  int sample; /* 0: not given */
   uint64_t seed;
-  int steps;                 /* -1: the scene's */
-  int substeps;              /* 0: one */
+  int steps;    /* -1: the scene's */
+  int substeps; /* 0: one */
   int threads;
   double dt;                 /* 0: the scene's */
   double epsilon;            /* -1: the scene's */
   double compensation_steps; /* 0: the default */
   double smoothing;
-  double tolerance;          /* of the constraints at initial states */
+  double tolerance;                  /* of the constraints at initial states */
+  double cone_tolerance;             /* 0: the default */
   int contact, integrator, dynamics; /* -1: the default */
   bool no_compensation;
   bool stop_target_gradient;

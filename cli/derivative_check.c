@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,7 +84,7 @@ typedef struct checker {
   const setup *s;
   const chunk_set *chunks;
   carom_options options;
-  size_t state;            /* doubles in a state */
+  size_t state; /* doubles in a state */
   int theta_count;
   double *wx, *wv;         /* weights of the functional, [count][CHUNK_STATES][state] */
   carom_rollout *rollout;  /* of all chunks */
@@ -268,8 +269,8 @@ static carom_status fill_stencil(checker *c, int segment, const double *directio
 }
 
 // the derivative of chunk k by the stencil; false where the function is not smooth there
-static bool difference(const checker *c, const stencil *st, int k, double floor_value,
-                       double noise, double *value) {
+static bool difference(const checker *c, const stencil *st, int k, double floor_value, double noise,
+                       double *value) {
   if (!st->same_flags[k]) return false;
   double central[STEPS_IN_LEVEL], bend[STEPS_IN_LEVEL];
   for (int i = 0; i < STEPS_IN_LEVEL; i++) {
@@ -388,6 +389,11 @@ carom_status derivative_check(const setup *s, const chunk_set *chunks, int direc
                               uint64_t seed, check_result *results, carom_error *error) {
   memset(results, 0, sizeof *results * CHECK_SEGMENT_COUNT);
   if (chunks->count == 0) return CAROM_OK;
+  if ((double)chunks->count * CHUNK_STATES * (double)state_size(s) > INT_MAX) {
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "%d chunks of this scene are too many at once; take fewer --sample",
+                     chunks->count);
+  }
   checker c;
   checker_init(&c, s, chunks, seed);
   carom_status status = run_base(&c, error);

@@ -40,10 +40,10 @@ void chunks_free(chunk_set *chunks);
 
 typedef struct check_result {
   int segment_size;
-  int total;        /* chunks times directions */
-  int used;         /* those that were not skipped */
-  double worst;     /* largest relative error of those used */
-  bool no_effect;   /* derivative and difference are exactly zero everywhere */
+  int total;      /* chunks times directions */
+  int used;       /* those that were not skipped */
+  double worst;   /* largest relative error of those used */
+  bool no_effect; /* derivative and difference are exactly zero everywhere */
 } check_result;
 
 /* Checks every segment over a set of chunks with s->options and s->theta. `results` is

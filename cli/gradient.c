@@ -23,7 +23,7 @@ typedef struct work {
   double *x_bar, *v_bar;   /* [batch][states][points][dimension] */
   double *x0_bar, *v0_bar; /* [batch][points][dimension] */
   double *theta_bar;
-  double *loss_each;       /* [batch] */
+  double *loss_each; /* [batch] */
   double loss;
   carom_report report;
 } work;
@@ -51,14 +51,18 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 
 static const struct argp_child children[] = {{&run_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-    options, parse, "SCENE",
+    options,
+    parse,
+    "SCENE",
     "Simulates SCENE from the states of --init and compares with the trajectories of --target: "
     "loss = mean |prediction - target| over all entries of (x, v) of all states. Prints the loss "
     "and the norms of its gradient by the initial states and every parameter segment."
     "\vExample:\n"
     "  carom simulate cp3 --sample 8 -o truth.h5\n"
     "  carom gradient cp3 --init truth.h5 --target truth.h5 --parameters guess.h5 -o gradient.h5",
-    children, NULL, NULL};
+    children,
+    NULL,
+    NULL};
 
 // steps, samples and time step of the target decide those of the run
 static carom_status match_target(const arguments *a, setup *s, const trajectory *target,

@@ -7,8 +7,8 @@
 
 enum { KEY_JSON = 256 };
 
-static const struct argp_option options[] = {
-    {"json", KEY_JSON, NULL, 0, "the table as JSON", 0}, {0}};
+static const struct argp_option options[] = {{"json", KEY_JSON, NULL, 0, "the table as JSON", 0},
+                                             {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   (void)text;
@@ -22,11 +22,15 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static const struct argp argp = {
-    options, parse, NULL,
+    options,
+    parse,
+    NULL,
     "Lists the built-in scenes: dimension d, bodies, coordinates D (points times d), scalar "
     "equality constraints E, possible contacts, time step and number of steps."
     "\vExample:\n  carom list --json",
-    NULL, NULL, NULL};
+    NULL,
+    NULL,
+    NULL};
 
 static json_t *scene_json(const carom_system_info *info) {
   return json_pack("{ss si si si si si so si sb sb ss}", "name", info->name, "dimension",
@@ -39,8 +43,8 @@ static json_t *scene_json(const carom_system_info *info) {
 
 static void print_row(const carom_system_info *info) {
   printf("%-10s %1d %7d %5d %5d %9d %7g %6d  %s\n", info->name, info->dimension, info->body_count,
-         info->point_count * info->dimension, info->constraint_count, info->contact_count,
-         info->dt, info->steps, info->description);
+         info->point_count * info->dimension, info->constraint_count, info->contact_count, info->dt,
+         info->steps, info->description);
 }
 
 int command_list(int argc, char **argv) {

@@ -26,20 +26,22 @@ static const command commands[] = {
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static void print_help(FILE *out) {
-  fputs("Usage: carom COMMAND [OPTION...]\n"
-        "A differentiable simulator of rigid bodies with contacts.\n\n"
-        "Commands:\n",
-        out);
+  fputs(
+      "Usage: carom COMMAND [OPTION...]\n"
+      "A differentiable simulator of rigid bodies with contacts.\n\n"
+      "Commands:\n",
+      out);
   for (int k = 0; k < COMMAND_COUNT; k++) {
     fprintf(out, "  %-10s %s\n", commands[k].name, commands[k].summary);
   }
-  fputs("\n`carom COMMAND --help` explains a command and gives an example.\n"
-        "`carom --version` prints the version.\n\n"
-        "Results go to standard output, progress and messages to standard error.\n"
-        "Exit status: 0 success, 1 failed, 2 wrong usage, 130 interrupted.\n\n"
-        "Example:\n"
-        "  carom simulate cp3 --sample 10 -o cp3.h5\n",
-        out);
+  fputs(
+      "\n`carom COMMAND --help` explains a command and gives an example.\n"
+      "`carom --version` prints the version.\n\n"
+      "Results go to standard output, progress and messages to standard error.\n"
+      "Exit status: 0 success, 1 failed, 2 wrong usage, 130 interrupted.\n\n"
+      "Example:\n"
+      "  carom simulate cp3 --sample 10 -o cp3.h5\n",
+      out);
 }
 
 static const command *find_command(const char *name) {

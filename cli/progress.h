@@ -9,12 +9,12 @@
 
 typedef struct progress {
   const char *label;
-  const char *unit;   /* what is counted: "steps" */
+  const char *unit; /* what is counted: "steps" */
   bool quiet;
   bool terminal;
-  bool shown;         /* a bar stands on the current line */
-  double start;       /* seconds */
-  double last;        /* when something was shown last */
+  bool shown;   /* a bar stands on the current line */
+  double start; /* seconds */
+  double last;  /* when something was shown last */
 } progress;
 
 progress progress_begin(const char *label, const char *unit, bool quiet);

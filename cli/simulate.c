@@ -32,11 +32,15 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 
 static const struct argp_child children[] = {{&run_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-    options, parse, "SCENE",
+    options,
+    parse,
+    "SCENE",
     "Simulates SCENE, a built-in scene (`carom list`) or a scene file, from one sampled state or "
     "from those that --init or --sample give. Prints steps, contact events and energy."
     "\vExample:\n  carom simulate bd5 --sample 100 --seed 7 --contact cmr -o bd5.h5",
-    children, NULL, NULL};
+    children,
+    NULL,
+    NULL};
 
 // allocates the arrays of a trajectory for this run
 static carom_status allocate(const setup *s, trajectory *out, carom_error *error) {
@@ -125,10 +129,9 @@ static void print_as_json(const arguments *a, const setup *s, const trajectory *
   const energy_range before = energies(s, data, 0);
   const energy_range after = energies(s, data, data->state_count - 1);
   print_json(json_pack("{ss si si so so so so so ss?}", "scene", s->info.name, "samples", s->batch,
-                       "steps", s->options.steps, "dt", json_number(s->options.dt),
-                       "energy_before", energy_json(&before), "energy_after", energy_json(&after),
-                       "report", json_report(report), "seconds", json_number(seconds), "output",
-                       a->output));
+                       "steps", s->options.steps, "dt", json_number(s->options.dt), "energy_before",
+                       energy_json(&before), "energy_after", energy_json(&after), "report",
+                       json_report(report), "seconds", json_number(seconds), "output", a->output));
 }
 
 static carom_status simulate(const arguments *a, setup *s, trajectory *data, carom_report *report,

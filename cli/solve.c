@@ -34,7 +34,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   switch (key) {
     case KEY_JSON: a->json = true; return 0;
     case KEY_TOLERANCE:
-      a->cone.tolerance = parse_number(state, "--tolerance", text, 0.0, 1.0);
+      a->cone.tolerance = parse_number(state, "--tolerance", text, 1e-300, 1.0);
       return 0;
     case KEY_ITERATIONS:
       a->cone.max_iterations = parse_integer(state, "--max-iterations", text, 1, 100000);
@@ -54,14 +54,18 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static const struct argp argp = {
-    options, parse, "FILE",
+    options,
+    parse,
+    "FILE",
     "Solves the cone program in FILE (JSON, as --dump-failures writes it): minimise 1/2 f'Af + b'f "
     "with |f_t| <= mu f_n and f_n >= lower for every contact. Prints f, s = Af + b, how it was "
     "solved and the residual. Exit status 1 if it was not solved."
     "\vExample:\n"
     "  carom simulate bd5 --dump-failures failures\n"
     "  carom solve failures/cone-000.json",
-    NULL, NULL, NULL};
+    NULL,
+    NULL,
+    NULL};
 
 // s = A f + b from the lower triangle of A
 static void multiply(const carom_cone_program *p, const double *f, double *s) {

@@ -48,8 +48,8 @@ case "$way" in
     LD_LIBRARY_PATH=$libdir "$work/user" >/dev/null
     ;;
   pkg-config-static)
-    flags=$(pkg-config --static --cflags --libs carom | sed 's/-lcarom/-l:libcarom.a/')
-    read -ra flags <<<"$flags"
+    text=$(pkg-config --static --cflags --libs carom | sed 's/-lcarom/-l:libcarom.a/')
+    read -ra flags <<<"$text"
     cc "$example" "${flags[@]}" -o "$work/user"
     expect_link static "$work/user"
     "$work/user" >/dev/null

@@ -101,8 +101,7 @@ static void draws_hold_the_constraints(void **state) {
     check_draws(&f, 200);
     fixture_free(&f);
   }
-  static const char *const names[] = {"falling-box", "spheres", "double-pendulum",
-                                      "tethered-disk"};
+  static const char *const names[] = {"falling-box", "spheres", "double-pendulum", "tethered-disk"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     char path[512];
     snprintf(path, sizeof path, "%s/examples/scenes/%s.json", CAROM_SOURCE_DIR, names[i]);
@@ -121,7 +120,8 @@ static void pendulums_in_any_order(void **state) {
       "{\"id\": \"high\", \"type\": \"point\", \"mass\": 1}], \"joints\": ["
       "{\"type\": \"link\", \"ends\": [\"low\", \"high\"], \"length\": 2},"
       "{\"type\": \"link\", \"ends\": [\"high\", [3, 4]], \"length\": 1}], \"initial\": {"
-      "\"sampler\": \"angles\", \"bodies\": [\"high\", \"low\"], \"angle\": [-3, 3], \"rate\": 2}}");
+      "\"sampler\": \"angles\", \"bodies\": [\"high\", \"low\"], \"angle\": [-3, 3], \"rate\": "
+      "2}}");
   check_draws(&f, 100);
   assert_true(f.system->initial.anchor[0] == 3 && f.system->initial.anchor[1] == 4);
   fixture_free(&f);

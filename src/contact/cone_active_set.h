@@ -1,10 +1,17 @@
 /* Semismooth Newton on f = P(f - rho s): every contact is on one face of its cone, the equations of
- * the faces are solved, the faces are revised by projecting w = f - rho s. Where the equations are
- * singular the method goes on with A + delta I until the faces settle, then finds the least-norm
- * solution on them exactly (level two). */
+ * the faces are solved, the faces are revised by projecting w = f - rho s.
+ *
+ * That settles most programs in two to five steps. Two things can go wrong, and both are met by
+ * regularising, A + delta I:
+ *  - The faces cycle. For large delta they do not; the path of solutions is followed from large
+ *    delta to small, in steps that shrink where the method does not settle.
+ *  - The solution is not unique (A is singular). The path leads to the minimiser of least norm as
+ *    delta goes to 0, and its faces tell which contacts are at the border of their cone. On these
+ *    faces the limit itself is then found by Newton's method on two levels (cone_selection.c). */
 #ifndef CAROM_CONTACT_CONE_ACTIVE_SET_H
 #define CAROM_CONTACT_CONE_ACTIVE_SET_H
 
+#include "base/semidefinite.h"
 #include "contact/cone_equations.h"
 
 typedef struct active_set {
@@ -14,15 +21,15 @@ typedef struct active_set {
   cone_equations equations;
   contact_face *faces;  /* that the last step was made with */
   contact_face *next;   /* that its result asks for */
-  double *f;            /* [C] */
-  double *s;            /* [C] */
-  double *best, *last;         /* [C] */
+  int changes;          /* contacts where the two differ */
+  double *f, *s;        /* [C] */
+  double *kept;         /* [C] an f to come back to */
   double *y, *work;     /* [C], [2 C] */
-  double delta;         /* regulariser, 0 until the equations were singular */
-  double residual;      /* of f, for the regularised problem if delta > 0 */
-  double magnitude;     /* largest entry of f in the same units, at least 1 */
-  bool balanced;
-  int changes;          /* contacts whose next face is another than their face */
+  double delta;         /* regulariser */
+  bool balanced;        /* rho is chosen so that rho s is as large as f */
+  double residual;      /* |f - P(f - rho s)| as a velocity, of the regularised problem, relative to
+                           the speed and to the magnitude */
+  double magnitude;     /* largest f as a velocity relative to the speed, at least 1 */
   int steps;            /* Newton steps made, over all runs */
   bool singular;        /* the solution is a least-norm selection */
   bool degenerate;      /* a contact lies on the border between two states */
@@ -32,25 +39,46 @@ typedef struct active_set {
 active_set active_set_make(const cone_program *program, const cone_scale *scale, double tolerance,
                            arena *scratch);
 
-/* Iterates from a->f; first with `states` if given. True if f solves the program, a->faces are then
- * its faces. */
+/* The three ways to a solution; true if a->f solves the program, a->faces are then its faces.
+ * run: from a->f, first with `states` if given.
+ * follow: along the path of decreasing delta.
+ * polish: from a->f, which is near the solution with `delta` (in units of the stiffness). */
 bool active_set_run(active_set *a, const unsigned char *states, int max_steps);
+bool active_set_follow(active_set *a);
+bool active_set_polish(active_set *a, double delta);
 
-bool active_set_continue(active_set *a);
+/* Velocities, residual and the next faces at a->f. */
+void active_set_revise(active_set *a);
 
-/* Least-norm quantities at given faces of a singular problem: f1 = df/d(epsilon) of A + epsilon I
- * up to the null space, and its multiplier sigma = f + A f1. */
-typedef struct semidefinite semidefinite;
-void cone_second_level(const cone_equations *e, const semidefinite *h, const double *f,
-                       double *f1, double *sigma, double *y);
+/* Residual and magnitude of one contact, added to the largest seen. */
+void active_set_measure(int dimension, double unit, const double *f, const double *projection,
+                        double *residual, double *magnitude);
 
-/* The face that a contact of a least-norm solution lies on: where the velocity s is below
- * `threshold`, sigma takes its place. */
-contact_face cone_second_face(const cone_program *program, const cone_scale *scale, int contact,
-                              const double *f, const double *s, const double *sigma,
-                              double threshold, double *projection);
+/* Another state, or sliding the other way. */
+bool active_set_differs(const cone_program *program, int contact, const contact_face *one,
+                        const contact_face *other);
+
+/* Strict complementarity: the contact is farther than rounding from another state. */
+bool active_set_is_strict(const active_set *a, int contact);
+
+/* ---- level two: the minimiser of least norm (cone_selection.c) */
+
+/* Accepts a solution of which some contacts are at a border between states: unique solutions as
+ * they are (degenerate), others after selection. */
+bool active_set_accept_border(active_set *a);
+
+/* Newton's method on both levels from a->next and, if a->delta > 0, the solution with delta. */
+bool active_set_select(active_set *a);
+
+/* With y = T'f given: f1 = df/d(epsilon) of A + epsilon I, up to the null space, and
+ * sigma = f + A f1, which takes the place of the velocity where that vanishes. y is destroyed. */
+void cone_second_level(const cone_equations *e, const semidefinite *h, const double *f, double *y,
+                       double *f1, double *sigma);
 
 /* Pivots below this count as zero. */
 double cone_rank_threshold(const cone_scale *scale);
+
+/* Velocities below this count as zero where the solution is not unique. */
+double cone_velocity_threshold(const cone_scale *scale);
 
 #endif

@@ -11,7 +11,7 @@ static int cone_size(const cone_interior *in, int i) {
 }
 
 static bool is_bounded(const cone_interior *in, int i) {
-  return in->bounded_all || in->program->lower[i] > 0;
+  return in->smoothing > 0 || in->program->lower[i] > 0;
 }
 
 // ---- Lorentz cones of `size` 1 to 3
@@ -132,21 +132,26 @@ static void set_start(cone_interior *in) {
 }
 
 cone_interior cone_interior_make(const cone_program *program, const cone_scale *scale,
-                                 bool bounded_all, arena *scratch) {
+                                 double smoothing, arena *scratch) {
   int count = program->contact_count;
-  cone_interior in = {.program = program, .scale = scale, .bounded_all = bounded_all};
+  cone_interior in = {.program = program, .scale = scale, .smoothing = smoothing};
   in.equations = cone_equations_make(program, scratch);
   contact_face *faces = ARENA_ARRAY(scratch, contact_face, count);
   cone_interior_equations(&in.equations, faces);
   cone_equations *e = &in.equations;
   int size = e->size;
-  double *arrays = arena_doubles(scratch, 9 * size + 3 * count);
-  double **targets[] = {&in.q,  &in.g,  &in.z,  &in.lambda, &in.dg,
-                        &in.dz, &in.right, &in.work};
-  for (int k = 0; k < 8; k++) *targets[k] = arrays + k * size;
-  in.bound = arrays + 9 * size;
-  in.w = in.bound + count;
-  in.dw = in.w + count;
+  in.point_size = 2 * size + count;
+  in.g = arena_doubles(scratch, 2 * in.point_size);
+  in.z = in.g + size;
+  in.w = in.z + size;
+  in.saved = in.g + in.point_size;
+  in.dg = arena_doubles(scratch, in.point_size);
+  in.dz = in.dg + size;
+  in.dw = in.dz + size;
+  in.q = arena_doubles(scratch, 3 * size + count);
+  in.lambda = in.q + size;
+  in.right = in.lambda + size;
+  in.bound = in.right + size;
   in.scaling = ARENA_ARRAY(scratch, cone_scaling, count);
 
   // Q = SAS / stiffness + delta SS, q = Sb / speed
@@ -158,7 +163,7 @@ cone_interior cone_interior_make(const cone_program *program, const cone_scale *
     in.bound[i] = program->lower[i] * scale->stiffness / scale->speed;
     for (int k = e->offset[i]; k < e->offset[i + 1]; k++) {
       double entry = k == e->offset[i] ? 1 : program->mu[i];
-      in.Q[e->start[k + 1] - 1] += CONE_INTERIOR_DELTA * entry * entry;
+      in.Q[e->start[k + 1] - 1] += cone_interior_delta(smoothing) * entry * entry;
     }
   }
   set_start(&in);
@@ -282,6 +287,16 @@ static double step_length(const cone_interior *in) {
   return step;
 }
 
+// g, z, w are contiguous
+static void save_point(cone_interior *in) {
+  memcpy(in->saved, in->g, sizeof(double) * (size_t)in->point_size);
+}
+
+static void restore_point(cone_interior *in) {
+  memcpy(in->g, in->saved, sizeof(double) * (size_t)in->point_size);
+  cone_interior_measure(in);
+}
+
 bool cone_interior_step(cone_interior *in, double kappa) {
   factor_system(in);
   double target = kappa;
@@ -296,6 +311,7 @@ bool cone_interior_step(cone_interior *in, double kappa) {
   }
   double step = fmin(STEP_FRACTION * step_length(in), 1);
   if (!(step > 1e-8) || !isfinite(step)) return false;
+  save_point(in);
   for (int k = 0; k < in->equations.size; k++) {
     in->g[k] += step * in->dg[k];
     in->z[k] += step * in->dz[k];
@@ -303,7 +319,9 @@ bool cone_interior_step(cone_interior *in, double kappa) {
   for (int i = 0; i < in->program->contact_count; i++) in->w[i] += step * in->dw[i];
   cone_interior_measure(in);
   if (kappa > 0) measure_centrality(in, kappa);
-  return isfinite(in->complementarity) && isfinite(in->dual_residual);
+  if (isfinite(in->complementarity) && isfinite(in->dual_residual)) return true;
+  restore_point(in);
+  return false;
 }
 
 void cone_interior_impulse(const cone_interior *in, double *f) {

@@ -14,8 +14,11 @@
 
 #include "contact/cone_equations.h"
 
-/* delta, in units of the mean diagonal entry of A */
-#define CONE_INTERIOR_DELTA 1e-10
+/* delta, in units of the mean diagonal entry of A: of no weight beside the smoothing, if any. */
+static inline double cone_interior_delta(double smoothing) {
+  double share = 0.1 * smoothing;
+  return share > 1e-10 ? share : 1e-10;
+}
 
 /* Scaling of one contact's cone. */
 typedef struct cone_scaling {
@@ -27,23 +30,25 @@ typedef struct cone_scaling {
 typedef struct cone_interior {
   const cone_program *program;
   const cone_scale *scale;
-  bool bounded_all;       /* g_n >= lower is kept beside the cone also where lower is 0 */
+  double smoothing;       /* kappa; if > 0, g_n >= lower is kept beside the cone everywhere */
   int degree;             /* number of cones and bounds */
   cone_equations equations; /* T = S */
   double *Q, *q;          /* envelope of the equations, [size] */
-  double *g, *z;          /* [size] */
-  double *bound, *w;      /* [contact_count] lower in scaled units, its dual */
+  double *g, *z, *w;      /* [size], [size], [contact_count], contiguous; w: duals of the bounds */
+  double *saved;          /* the point before the last step */
+  int point_size;
+  double *bound;          /* [contact_count] lower in scaled units */
   cone_scaling *scaling;  /* [contact_count] */
   double *lambda;         /* [size] W z */
   double *dg, *dz, *dw;   /* step; affine step first */
-  double *right, *work;   /* [size] */
+  double *right;          /* [size] */
   double complementarity; /* mean of g.z and (g_n - lower) w */
   double dual_residual;   /* largest entry of Q g + q - z - w e_n */
   double centrality;      /* largest entry of lambda o lambda / complementarity - e */
 } cone_interior;
 
 cone_interior cone_interior_make(const cone_program *program, const cone_scale *scale,
-                                 bool bounded_all, arena *scratch);
+                                 double smoothing, arena *scratch);
 
 /* Residuals at the present point. */
 void cone_interior_measure(cone_interior *in);

@@ -8,7 +8,7 @@
 #include "contact/cone_interior.h"
 #include "contact/cone_internal.h"
 
-enum { FIRST_STEPS = 30, POLISH_STEPS = 12 };
+enum { FIRST_STEPS = 12, POLISH_STEPS = 12 };
 
 // complementarity at which the interior point is handed to the active set
 static const double HAND_OVER[] = {1e-6, 1e-9, 1e-12};
@@ -139,7 +139,7 @@ static void judge_interior(const cone_interior *in, const carom_cone_options *op
 static void solve_interior(const cone_program *program, const cone_scale *scale,
                            const carom_cone_options *options, active_set *a,
                            cone_solution *solution, arena *scratch) {
-  cone_interior in = cone_interior_make(program, scale, false, scratch);
+  cone_interior in = cone_interior_make(program, scale, 0, scratch);
   int level = 0, levels = sizeof HAND_OVER / sizeof HAND_OVER[0];
   for (bool going = true; going;) {
     going = solution->info.interior_steps < options->max_iterations &&
@@ -154,6 +154,11 @@ static void solve_interior(const cone_program *program, const cone_scale *scale,
       take_active_set(a, solution);
       return;
     }
+    cone_interior_impulse(&in, a->f);
+    if (error <= 1e-12 && active_set_polish(a, 1e-9)) {
+      take_active_set(a, solution);
+      return;
+    }
   }
   judge_interior(&in, options, solution, scratch);
 }
@@ -163,7 +168,7 @@ static void solve_smoothed(const cone_program *program, const cone_scale *scale,
                            const carom_cone_options *options, cone_solution *solution,
                            arena *scratch) {
   double kappa = options->smoothing;
-  cone_interior in = cone_interior_make(program, scale, true, scratch);
+  cone_interior in = cone_interior_make(program, scale, kappa, scratch);
   carom_cone_info *info = &solution->info;
   bool going = true, found = false;
   while (going && !found && info->interior_steps < options->max_iterations) {
@@ -187,7 +192,7 @@ static void solve_hard(const cone_program *program, const cone_scale *scale,
   active_set a = active_set_make(program, scale, options->tolerance, scratch);
   if (active_set_run(&a, warm ? solution->state : NULL, FIRST_STEPS))
     take_active_set(&a, solution);
-  else if (active_set_continue(&a))
+  else if (active_set_follow(&a))
     take_active_set(&a, solution);
   else
     solve_interior(program, scale, options, &a, solution, scratch);

@@ -70,13 +70,13 @@ static void solve_singular(cone_adjoint *adjoint, arena *scratch) {
   semidefinite h = semidefinite_make(&e->shape, e->H, threshold, scratch);
   double *f1 = adjoint->f2;
   cone_reduce(e, adjoint->solution->f, adjoint->u);
-  cone_second_level(e, &h, adjoint->solution->f, f1, adjoint->sigma, adjoint->u);
-  if (set_weights(adjoint, 1e-10 * scale.speed)) {
+  cone_second_level(e, &h, adjoint->solution->f, adjoint->u, f1, adjoint->sigma);
+  if (set_weights(adjoint, cone_velocity_threshold(&scale))) {
     cone_equations_set(e, adjoint->faces);
     cone_equations_assemble(e);
     h = semidefinite_make(&e->shape, e->H, threshold, scratch);
     cone_reduce(e, adjoint->solution->f, adjoint->u);
-    cone_second_level(e, &h, adjoint->solution->f, f1, adjoint->sigma, adjoint->u);
+    cone_second_level(e, &h, adjoint->solution->f, adjoint->u, f1, adjoint->sigma);
   }
 
   // u_0 = H^+ T'f_bar, u_-1 = N T'f_bar
@@ -169,16 +169,16 @@ static void add_hessian(cone_equations *e, int i, double delta, double bound, co
   }
 }
 
-static void interior_vjp(cone_adjoint *adjoint, bool bounded_all, arena *scratch) {
+static void interior_vjp(cone_adjoint *adjoint, double smoothing, arena *scratch) {
   const cone_program *program = adjoint->program;
   const cone_solution *solution = adjoint->solution;
   cone_equations *e = &adjoint->equations;
   int d = program->dimension, count = program->contact_count;
-  double delta = CONE_INTERIOR_DELTA * cone_scale_make(program, scratch).stiffness;
+  double delta = cone_interior_delta(smoothing) * cone_scale_make(program, scratch).stiffness;
   cone_interior_equations(e, adjoint->faces);
   for (int i = 0; i < count; i++) {
     double g[MAX_CONE_DIMENSION], z[MAX_CONE_DIMENSION];
-    bool bounded = bounded_all || program->lower[i] > 0;
+    bool bounded = smoothing > 0 || program->lower[i] > 0;
     adjoint->lower_bar[i] =
         interior_point(program, solution, i, e->offset[i + 1] - e->offset[i], bounded, g, z);
     add_hessian(e, i, delta, adjoint->lower_bar[i], g, z);
@@ -228,7 +228,7 @@ void cone_solve_vjp(const cone_program *given, const carom_cone_options *options
       .equations = cone_equations_make(&program, scratch),
   };
   if (solution->state[0] == INTERIOR)
-    interior_vjp(&adjoint, options->smoothing > 0, scratch);
+    interior_vjp(&adjoint, options->smoothing, scratch);
   else
     faces_vjp(&adjoint, has_second, scratch);
   for (int i = 0; i < count; i++)

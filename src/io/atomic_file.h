@@ -8,8 +8,8 @@
 #include "carom.h"
 
 typedef struct atomic_file {
-  char *target;     /* where the file shall stand, symbolic links resolved */
-  char *temporary;  /* NULL where the target is written to directly */
+  char *target;    /* where the file shall stand, symbolic links resolved */
+  char *temporary; /* NULL where the target is written to directly */
   int descriptor;
 } atomic_file;
 

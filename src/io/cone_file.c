@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "io/atomic_file.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -142,8 +143,8 @@ static carom_status take_matrix(const char *path, const json_t *rows, int size, 
   return status;
 }
 
-static carom_status check_signs(const char *path, const char *name, const double *values,
-                                int count, carom_error *error) {
+static carom_status check_signs(const char *path, const char *name, const double *values, int count,
+                                carom_error *error) {
   for (int k = 0; k < count; k++) {
     if (values[k] < 0.0) {
       return error_set(error, CAROM_INVALID_DATA, "%s: %s[%d] is %g, expected >= 0", path, name, k,
@@ -199,11 +200,13 @@ static carom_status take_program(const char *path, const json_t *root, carom_con
 
 carom_status cone_file_read(const char *path, carom_cone_program *program, carom_error *error) {
   *program = (carom_cone_program){0};
-  json_error_t where;
-  json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
-  if (root == NULL && where.line < 0) {
-    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", path, where.text);
+  FILE *file = fopen(path, "rb");
+  if (file == NULL) {
+    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", path, strerror(errno));
   }
+  json_error_t where;
+  json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
+  fclose(file);
   if (root == NULL) {
     return error_set(error, CAROM_INVALID_DATA, "%s:%d: not a JSON file: %s", path, where.line,
                      where.text);

@@ -35,8 +35,8 @@ static carom_status write_parameters(h5_writer *writer, const carom_system *syst
   return status;
 }
 
-carom_status gradient_file_write(const char *path, const carom_system *system,
-                                 const gradient *data, carom_error *error) {
+carom_status gradient_file_write(const char *path, const carom_system *system, const gradient *data,
+                                 carom_error *error) {
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;

@@ -77,8 +77,8 @@ carom_status h5_writer_create(const char *path, h5_writer **writer, carom_error 
   return CAROM_OK;
 }
 
-static bool write_dataset(hid_t file, const char *name, int rank, const h5_axis *axes,
-                          hid_t stored, hid_t given, const void *values) {
+static bool write_dataset(hid_t file, const char *name, int rank, const h5_axis *axes, hid_t stored,
+                          hid_t given, const void *values) {
   hsize_t shape[H5_MAX_RANK];
   for (int k = 0; k < rank; k++) shape[k] = (hsize_t)axes[k].size;
   hid_t space = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, shape, NULL);
@@ -96,9 +96,8 @@ static bool write_dataset(hid_t file, const char *name, int rank, const h5_axis 
   return written;
 }
 
-static carom_status write_array(h5_writer *writer, const char *name, int rank,
-                                const h5_axis *axes, hid_t stored, hid_t given,
-                                const void *values, carom_error *error) {
+static carom_status write_array(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
+                                hid_t stored, hid_t given, const void *values, carom_error *error) {
   quiet q = quiet_begin();
   bool written = write_dataset(writer->file, name, rank, axes, stored, given, values);
   quiet_end(q);
@@ -157,10 +156,10 @@ carom_status h5_write_origin(h5_writer *writer, const char *scene, double dt, ca
 // the bytes of the file in memory go to the output
 static carom_status write_image(h5_writer *writer, carom_error *error) {
   quiet q = quiet_begin();
-  hsize_t size = 0;
+  ssize_t size = 0;
   void *handle = NULL;
   bool have = H5Fflush(writer->file, H5F_SCOPE_GLOBAL) >= 0 &&
-              H5Fget_filesize(writer->file, &size) >= 0 &&
+              (size = H5Fget_file_image(writer->file, NULL, 0)) > 0 &&
               H5Fget_vfd_handle(writer->file, H5P_DEFAULT, &handle) >= 0;
   quiet_end(q);
   if (!have) {
@@ -277,8 +276,8 @@ int h5_link_count(const h5_reader *reader) {
 
 bool h5_link_name(const h5_reader *reader, int index, char *name, size_t size) {
   quiet q = quiet_begin();
-  ssize_t length = H5Lget_name_by_idx(reader->file, ".", H5_INDEX_NAME, H5_ITER_INC,
-                                      (hsize_t)index, name, size, H5P_DEFAULT);
+  ssize_t length = H5Lget_name_by_idx(reader->file, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)index,
+                                      name, size, H5P_DEFAULT);
   quiet_end(q);
   return length >= 0 && (size_t)length < size;
 }

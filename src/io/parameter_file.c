@@ -16,20 +16,25 @@ typedef struct entry {
 } entry;
 
 static const entry entries[] = {
-    {"mass", CAROM_LOG_MASS, true},           {"moment", CAROM_LOG_MOMENT, true},
-    {"friction", CAROM_FRICTION, false},      {"restitution", CAROM_RESTITUTION, false},
-    {"regularizer", CAROM_REGULARIZER, false}, {"gravity", CAROM_GRAVITY, false},
+    {"mass", CAROM_LOG_MASS, true},
+    {"moment", CAROM_LOG_MOMENT, true},
+    {"friction", CAROM_FRICTION, false},
+    {"restitution", CAROM_RESTITUTION, false},
+    {"regularizer", CAROM_REGULARIZER, false},
+    {"gravity", CAROM_GRAVITY, false},
     {"stiffness", CAROM_STIFFNESS, false},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 
 // the shape of a dataset; moments are a matrix, all others a row
 static int entry_axes(const carom_system *system, const entry *e, h5_axis axes[2]) {
-  static const char *const names[CAROM_SEGMENT_COUNT] = {
-      [CAROM_LOG_MASS] = "bodies",           [CAROM_LOG_MOMENT] = "bodies",
-      [CAROM_FRICTION] = "possible contacts", [CAROM_RESTITUTION] = "possible contacts",
-      [CAROM_REGULARIZER] = "epsilon",       [CAROM_GRAVITY] = "dimension",
-      [CAROM_STIFFNESS] = "springs"};
+  static const char *const names[CAROM_SEGMENT_COUNT] = {[CAROM_LOG_MASS] = "bodies",
+                                                         [CAROM_LOG_MOMENT] = "bodies",
+                                                         [CAROM_FRICTION] = "possible contacts",
+                                                         [CAROM_RESTITUTION] = "possible contacts",
+                                                         [CAROM_REGULARIZER] = "epsilon",
+                                                         [CAROM_GRAVITY] = "dimension",
+                                                         [CAROM_STIFFNESS] = "springs"};
   bool matrix = e->segment == CAROM_LOG_MOMENT;
   int size = carom_parameter_segment(system, e->segment).size;
   axes[0] = (h5_axis){names[e->segment], matrix ? system->body_count : size};
@@ -49,16 +54,15 @@ static carom_status take_values(const char *path, const carom_system *system, co
     if (!is_used(system, e, k)) continue;
     if (e->logarithm && values[k] <= 0.0) {
       return error_set(error, CAROM_INVALID_DATA, "%s: /%s of body '%s' is %g, expected > 0", path,
-                       e->name,
-                       system->bodies[k / (segment.size / system->body_count)].id, values[k]);
+                       e->name, system->bodies[k / (segment.size / system->body_count)].id,
+                       values[k]);
     }
     theta[segment.offset + k] = e->logarithm ? log(values[k]) : values[k];
   }
   return CAROM_OK;
 }
 
-static carom_status refuse_unknown(const h5_reader *reader, const char *path,
-                                   carom_error *error) {
+static carom_status refuse_unknown(const h5_reader *reader, const char *path, carom_error *error) {
   char name[128] = "";
   int count = h5_link_count(reader);
   for (int k = 0; k < count; k++) {
@@ -130,8 +134,8 @@ static carom_status write_entry(h5_writer *writer, const carom_system *system, c
   return h5_write_doubles(writer, e->name, rank, axes, values, error);
 }
 
-carom_status parameter_file_write(const char *path, const carom_system *system,
-                                  const double *theta, carom_error *error) {
+carom_status parameter_file_write(const char *path, const carom_system *system, const double *theta,
+                                  carom_error *error) {
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;

@@ -22,7 +22,7 @@ carom_status parameter_file_read(const char *path, const carom_system *system, d
                                  carom_error *error);
 
 /* Writes every segment of theta. */
-carom_status parameter_file_write(const char *path, const carom_system *system,
-                                  const double *theta, carom_error *error);
+carom_status parameter_file_write(const char *path, const carom_system *system, const double *theta,
+                                  carom_error *error);
 
 #endif

@@ -23,8 +23,7 @@ carom_status state_file_write(const char *path, const carom_system *system, cons
 
 static carom_status read_states(h5_reader *reader, const char *path, states *data,
                                 carom_error *error) {
-  h5_axis axes[] = {
-      {"samples", -1}, {"points", data->point_count}, {"dimension", data->dimension}};
+  h5_axis axes[] = {{"samples", -1}, {"points", data->point_count}, {"dimension", data->dimension}};
   carom_status status = h5_read_doubles(reader, "x", 3, axes, &data->x, error);
   if (status == CAROM_OK) status = h5_read_doubles(reader, "v", 3, axes, &data->v, error);
   if (status != CAROM_OK) return status;

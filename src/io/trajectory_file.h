@@ -14,8 +14,8 @@
 #include "carom.h"
 
 typedef struct trajectory {
-  int batch;        /* N */
-  int state_count;  /* T */
+  int batch;       /* N */
+  int state_count; /* T */
   int point_count;
   int dimension;
   double dt;        /* 0 if the file does not say */

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- detection ------------------------------------------------------------------------------- */
 
@@ -55,7 +56,7 @@ static void shape_point(const carom_system *s, const body *b, int index, const d
 
 static double point_plane_gap(const carom_system *s, const body *b, int index, const plane *p,
                               const double *x) {
-  double position[MAX_DIMENSION];
+  double position[MAX_DIMENSION] = {0};
   shape_point(s, b, index, x, position);
   return dot_d(p->normal, position, s->dimension) + p->offset;
 }
@@ -342,6 +343,7 @@ void contact_geometry(const carom_system *s, const contact_id *id, const double 
   int d = s->dimension;
   c->id = *id;
   c->point_count = 0;
+  memset(c->frame, 0, sizeof c->frame);
   switch (id->kind) {
     case CONTACT_PAIR:
       c->gap = pair_gap(s, id->first, id->second, x);
@@ -415,9 +417,9 @@ static int ball_side_vjp(const carom_system *s, int body_index, double sign, dou
 static void arm_cotangent(const contact *c, int d, double length, const double *normal_bar,
                           double length_bar, double *arm_bar) {
   double along = dot_d(normal_bar, c->frame[0], d);
+  double inverse = length > 0 ? 1 / length : 0;
   for (int i = 0; i < d; i++)
-    arm_bar[i] = length > 0 ? (normal_bar[i] - along * c->frame[0][i]) / length : 0;
-  for (int i = 0; i < d; i++) arm_bar[i] += length_bar * c->frame[0][i];
+    arm_bar[i] = (normal_bar[i] - along * c->frame[0][i]) * inverse + length_bar * c->frame[0][i];
 }
 
 static void pair_vjp(const carom_system *s, const contact *c, const double *x,
@@ -425,7 +427,7 @@ static void pair_vjp(const carom_system *s, const contact *c, const double *x,
   int d = s->dimension;
   const body *a = &s->bodies[c->id.first];
   const body *b = &s->bodies[c->id.second];
-  double normal_bar[MAX_DIMENSION], arm_bar[MAX_DIMENSION];
+  double normal_bar[MAX_DIMENSION] = {0}, arm_bar[MAX_DIMENSION] = {0};
   normal_cotangent(c, d, block_bar, normal_bar);
   int at = ball_side_vjp(s, c->id.first, -1, a->radius, c, 0, x, block_bar, normal_bar, x_bar);
   ball_side_vjp(s, c->id.second, 1, -b->radius, c, at, x, block_bar, normal_bar, x_bar);
@@ -459,7 +461,7 @@ static void stretch_vjp(const carom_system *s, const contact *c, const double *b
   int d = s->dimension;
   double sign = c->id.detail == 0 ? -1 : 1;
   double length = c->id.detail == 0 ? l->high - c->gap : c->gap + l->low;
-  double normal_bar[MAX_DIMENSION], arm_bar[MAX_DIMENSION];
+  double normal_bar[MAX_DIMENSION] = {0}, arm_bar[MAX_DIMENSION] = {0};
   normal_cotangent(c, d, block_bar, normal_bar);
   arm_cotangent(c, d, length, normal_bar, sign * gap_bar, arm_bar);
   for (int k = 0; k < l->segment.count; k++)

@@ -99,7 +99,7 @@ void constraints_apply(const model *m, int begin, int end, const double *arm, co
   int d = m->system->dimension;
   for (int c = begin; c < end; c++) {
     const constraint *link = &m->system->constraints[c];
-    double value[MAX_DIMENSION];
+    double value[MAX_DIMENSION] = {0};
     arm_of(&link->arm, d, u, value);
     if (link->kind == CONSTRAINT_DISTANCE)
       rows[link->first_row] = 2 * dot_d(arm + c * d, value, d);
@@ -113,7 +113,7 @@ void constraints_apply_transpose(const model *m, int begin, int end, const doubl
   int d = m->system->dimension;
   for (int c = begin; c < end; c++) {
     const constraint *link = &m->system->constraints[c];
-    double value[MAX_DIMENSION];
+    double value[MAX_DIMENSION] = {0};
     for (int i = 0; i < d; i++)
       value[i] = link->kind == CONSTRAINT_DISTANCE ? 2 * rows[link->first_row] * arm[c * d + i]
                                                    : rows[link->first_row + i];
@@ -128,7 +128,7 @@ void constraints_bilinear_vjp(const model *m, int begin, int end, double scale, 
     const constraint *link = &m->system->constraints[c];
     if (link->kind != CONSTRAINT_DISTANCE) continue;
     // in the forward pass this was rows_c * 2 arm . (sum_k w_k u_k), so now by the arm:
-    double value[MAX_DIMENSION];
+    double value[MAX_DIMENSION] = {0};
     arm_of(&link->arm, d, u, value);
     for (int i = 0; i < d; i++) value[i] *= 2 * scale * rows[link->first_row];
     arm_spread(&link->arm, d, value, x_bar);
@@ -156,7 +156,7 @@ void constraints_curvature_transpose(const model *m, double scale, const double 
   for (int c = 0; c < m->system->constraint_count; c++) {
     const constraint *link = &m->system->constraints[c];
     if (link->kind != CONSTRAINT_DISTANCE) continue;
-    double value[MAX_DIMENSION];
+    double value[MAX_DIMENSION] = {0};
     arm_of(&link->arm, d, v, value);
     for (int i = 0; i < d; i++) value[i] *= 2 * scale * rows[link->first_row];
     arm_spread(&link->arm, d, value, out);

@@ -14,9 +14,10 @@ void rotation_from_angle(double angle, double *rotation) {
 // from a unit quaternion (w, x, y, z)
 static void rotation_from_quaternion(const double *q, double *rotation) {
   double w = q[0], x = q[1], y = q[2], z = q[3];
-  const double matrix[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
-                            2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-                            2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)};
+  const double matrix[9] = {
+      1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
+      2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+      2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
   memcpy(rotation, matrix, sizeof matrix);
 }
 
@@ -32,9 +33,15 @@ void rotation_from_vector(const double *vector, double *rotation) {
 void rotation_from_euler(double phi, double theta, double psi, double *rotation) {
   double cf = cos(phi), sf = sin(phi), ct = cos(theta), st = sin(theta);
   double cp = cos(psi), sp = sin(psi);
-  const double matrix[9] = {cf * cp - sf * ct * sp, -cf * sp - sf * ct * cp, sf * st,
-                            sf * cp + cf * ct * sp, -sf * sp + cf * ct * cp, -cf * st,
-                            st * sp, st * cp, ct};
+  const double matrix[9] = {cf * cp - sf * ct * sp,
+                            -cf * sp - sf * ct * cp,
+                            sf * st,
+                            sf * cp + cf * ct * sp,
+                            -sf * sp + cf * ct * cp,
+                            -cf * st,
+                            st * sp,
+                            st * cp,
+                            ct};
   memcpy(rotation, matrix, sizeof matrix);
 }
 
@@ -68,9 +75,8 @@ static void spin_velocity(int dimension, const double *spin, const double *arm, 
   }
 }
 
-void place_body(const carom_system *s, int body_index, const double *centre,
-                const double *velocity, const double *rotation, const double *spin, double *x,
-                double *v) {
+void place_body(const carom_system *s, int body_index, const double *centre, const double *velocity,
+                const double *rotation, const double *spin, double *x, double *v) {
   const body *b = &s->bodies[body_index];
   int d = s->dimension;
   for (int p = 0; p < b->point_count; p++) {
@@ -129,8 +135,7 @@ static void draw_euler(const carom_system *s, rng *r, double *x, double *v) {
   const sampler *initial = &s->initial;
   double angle[3], rate[3], rotation[9];
   for (int k = 0; k < 3; k++) angle[k] = rng_uniform(r, initial->angle_low, initial->angle_high);
-  for (int k = 0; k < 2; k++)
-    rate[k] = rng_uniform(r, initial->rate_low[k], initial->rate_high[k]);
+  for (int k = 0; k < 2; k++) rate[k] = rng_uniform(r, initial->rate_low[k], initial->rate_high[k]);
   double spin = initial->spin_scale * (rng_normal(r) + initial->spin_mean);
   rate[2] = rng_below(r, 2) == 1 ? spin : -spin;
   rotation_from_euler(angle[0], angle[1], angle[2], rotation);

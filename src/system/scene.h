@@ -9,14 +9,14 @@
 /* Allocates bodies, constraints, springs and limits: those listed and those of chains. */
 void scene_allocate(const scene_node *root);
 
-void scene_read_bodies(const scene_node *root);       /* bodies, then the points of chains */
+void scene_read_bodies(const scene_node *root); /* bodies, then the points of chains */
 void scene_read_planes(const scene_node *root);
-void scene_read_joints(const scene_node *root);       /* appends constraints */
-void scene_read_springs(const scene_node *root);      /* appends springs */
-void scene_read_limits(const scene_node *root);       /* appends limits */
-void scene_read_chains(const scene_node *root);       /* appends all three */
-void scene_read_contacts(const scene_node *root);     /* numbers the contacts, fills properties */
-void scene_read_initial(const scene_node *root);      /* after system_finish */
+void scene_read_joints(const scene_node *root);   /* appends constraints */
+void scene_read_springs(const scene_node *root);  /* appends springs */
+void scene_read_limits(const scene_node *root);   /* appends limits */
+void scene_read_chains(const scene_node *root);   /* appends all three */
+void scene_read_contacts(const scene_node *root); /* numbers the contacts, fills properties */
+void scene_read_initial(const scene_node *root);  /* after system_finish */
 
 /* The point masses of chains, entered after the scene's bodies; scene_bodies.c calls it. */
 void scene_read_chain_bodies(const scene_node *root);

@@ -86,8 +86,9 @@ static void read_shape(const scene_node *node, body *b) {
     return;
   }
   if (!b->rigid) {
-    scene_fail(&shape, "a point mass has no axes to fix a shape to; make it rigid, or a ball by "
-                       "giving its radius");
+    scene_fail(&shape,
+               "a point mass has no axes to fix a shape to; make it rigid, or a ball by "
+               "giving its radius");
     return;
   }
   if (!json_is_object(shape.value)) {
@@ -120,8 +121,10 @@ static void read_moments(const scene_node *node, body *b) {
   }
   if (moments.value != NULL) scene_read_vector(&moments, d, b->moment);
   if (moments.value == NULL && b->moment[0] == 0)
-    scene_fail(&moments, "missing; a rigid body needs the second moments per unit mass along its "
-                         "%d axes (only a ball and a box have defaults)", d);
+    scene_fail(&moments,
+               "missing; a rigid body needs the second moments per unit mass along its "
+               "%d axes (only a ball and a box have defaults)",
+               d);
   for (int k = 0; k < d; k++) {
     if (!(b->moment[k] >= 1e-15))
       scene_fail(&moments, "moment %d must be above 0 (at least 1e-15), is %g", k, b->moment[k]);

@@ -8,9 +8,9 @@
 
 #include "system/scene.h"
 
-static const char *const chain_fields[] = {"id",     "points",    "mass",       "length",
-                                           "anchor", "radius",    "stiffness",  "bend_limit",
-                                           "stretch_limits", NULL};
+static const char *const chain_fields[] = {
+    "id",     "points",    "mass",       "length",         "anchor",
+    "radius", "stiffness", "bend_limit", "stretch_limits", NULL};
 
 // number of points of all chains; fails beyond what a scene may have
 static int count_points(const scene_node *root) {
@@ -94,7 +94,7 @@ typedef struct chain {
   double anchor[MAX_DIMENSION];
   bool rigid; // links instead of springs
   double stiffness;
-  double bend;            // 0: no limit
+  double bend;                      // 0: no limit
   double stretch_low, stretch_high; // times the length; 0: no limit
 } chain;
 

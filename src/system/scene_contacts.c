@@ -46,17 +46,18 @@ static int limit_of(const scene_node *node) {
 }
 
 static int overridden_contact(const scene_node *node) {
-  static const char *const fields[] = {"between", "body",     "plane",
-                                       "limit",   "friction", "restitution", NULL};
+  static const char *const fields[] = {"between",  "body",        "plane", "limit",
+                                       "friction", "restitution", NULL};
   scene_check_object(node, fields);
   if (scene_failed(node)) return -1;
   bool pair = json_object_get(node->value, "between") != NULL;
   bool limited = json_object_get(node->value, "limit") != NULL;
-  bool walled = json_object_get(node->value, "body") != NULL ||
-                json_object_get(node->value, "plane") != NULL;
+  bool walled =
+      json_object_get(node->value, "body") != NULL || json_object_get(node->value, "plane") != NULL;
   if (pair + limited + walled != 1) {
-    scene_fail(node, "say which contact: \"between\": [body, body], or \"body\" and \"plane\", or "
-                     "\"limit\"");
+    scene_fail(node,
+               "say which contact: \"between\": [body, body], or \"body\" and \"plane\", or "
+               "\"limit\"");
     return -1;
   }
   if (pair) return pair_of(node);
@@ -88,8 +89,9 @@ static void read_shared(const scene_node *contacts) {
   bool uniform = json_array_size(overrides.value) == 0;
   system->shared_properties = scene_flag(contacts, "shared", uniform);
   if (system->shared_properties && !uniform)
-    scene_fail(&overrides, "properties that are shared by all contacts cannot be overridden; set "
-                           "\"shared\" to false");
+    scene_fail(&overrides,
+               "properties that are shared by all contacts cannot be overridden; set "
+               "\"shared\" to false");
 }
 
 void scene_read_contacts(const scene_node *root) {

@@ -22,7 +22,7 @@ typedef struct scene_reader {
   carom_error *error;
   carom_status status; /* CAROM_OK until the first failure */
   carom_system *system;
-  json_t *names; /* id -> kind + NAME_KIND_COUNT * index */
+  json_t *names;                /* id -> kind + NAME_KIND_COUNT * index */
   int shape_point_count;        /* of all bodies so far */
   const limit *limits_as_named; /* limits in the order of their names' indices */
 } scene_reader;
@@ -35,9 +35,7 @@ typedef struct scene_node {
   const json_t *value; /* NULL if absent */
 } scene_node;
 
-static inline bool scene_failed(const scene_node *node) {
-  return node->reader->status != CAROM_OK;
-}
+static inline bool scene_failed(const scene_node *node) { return node->reader->status != CAROM_OK; }
 
 /* Records a failure at a node (the message gets origin, line and path in front). */
 void scene_fail(const scene_node *node, const char *format, ...)

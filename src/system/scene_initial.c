@@ -37,7 +37,8 @@ static void read_body_state(const scene_node *node, bool *seen) {
   scene_node name = scene_member(node, "body");
   int index = scene_lookup(&name, NAME_BODY);
   if (index < 0) return;
-  if (seen[index]) scene_fail(&name, "the state of '%s' has been given before", system->bodies[index].id);
+  if (seen[index])
+    scene_fail(&name, "the state of '%s' has been given before", system->bodies[index].id);
   seen[index] = true;
   double centre[MAX_DIMENSION], velocity[MAX_DIMENSION];
   double rotation[MAX_DIMENSION * MAX_DIMENSION], spin[MAX_DIMENSION];
@@ -45,8 +46,7 @@ static void read_body_state(const scene_node *node, bool *seen) {
   scene_vector_or_zero(node, "velocity", system->dimension, velocity);
   read_rotation(node, system->bodies[index].rigid, rotation, spin);
   if (scene_failed(node)) return;
-  place_body(system, index, centre, velocity, rotation, spin, system->initial.x,
-             system->initial.v);
+  place_body(system, index, centre, velocity, rotation, spin, system->initial.x, system->initial.v);
 }
 
 static void read_state(const scene_node *node) {
@@ -94,8 +94,10 @@ static void read_box(const scene_node *node) {
   initial->rate = scene_not_negative(node, "rate", 0);
   for (int i = 0; i < system->constraint_count; i++) {
     if (system->constraints[i].internal_of < 0)
-      scene_fail(node, "sampler 'box' places bodies independently, but %s ties some together; use "
-                       "another sampler", system->constraints[i].label);
+      scene_fail(node,
+                 "sampler 'box' places bodies independently, but %s ties some together; use "
+                 "another sampler",
+                 system->constraints[i].label);
   }
 }
 
@@ -145,8 +147,10 @@ static void enter_link(const scene_node *node, const constraint *c, const int *r
   }
   bool fits = c->kind == CONSTRAINT_DISTANCE && c->arm.count <= 2 && lower == upper + 1;
   if (!fits || initial->chain_lengths[lower] != 0) {
-    scene_fail(node, "%s is not a link of one chain from an anchor down in the order of the "
-                     "bodies", c->label);
+    scene_fail(node,
+               "%s is not a link of one chain from an anchor down in the order of the "
+               "bodies",
+               c->label);
     return;
   }
   initial->chain_lengths[lower] = c->length;
@@ -161,8 +165,10 @@ static void find_links(const scene_node *node, const int *rank) {
     enter_link(node, &system->constraints[i], rank);
   for (int i = 0; i < system->initial.chain_count && !scene_failed(node); i++) {
     if (system->initial.chain_lengths[i] == 0)
-      scene_fail(node, "body '%s' does not hang on the one before it (the first: on a fixed point) "
-                       "by a link", system->bodies[system->initial.chain_bodies[i]].id);
+      scene_fail(node,
+                 "body '%s' does not hang on the one before it (the first: on a fixed point) "
+                 "by a link",
+                 system->bodies[system->initial.chain_bodies[i]].id);
   }
 }
 
@@ -248,9 +254,9 @@ static void read_euler(const scene_node *node) {
 }
 
 void scene_read_initial(const scene_node *root) {
-  static const char *const kinds[] = {[SAMPLER_STATE] = "state",   [SAMPLER_BOX] = "box",
-                                      [SAMPLER_ANGLES] = "angles", [SAMPLER_EULER] = "euler",
-                                      [SAMPLER_CHAIN] = "chain",   NULL};
+  static const char *const kinds[] = {
+      [SAMPLER_STATE] = "state", [SAMPLER_BOX] = "box",     [SAMPLER_ANGLES] = "angles",
+      [SAMPLER_EULER] = "euler", [SAMPLER_CHAIN] = "chain", NULL};
   scene_node node = scene_member(root, "initial");
   if (!json_is_object(node.value)) {
     static const char *const none[] = {NULL};

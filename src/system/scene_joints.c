@@ -22,7 +22,8 @@ static scene_end read_body_end(const scene_node *node) {
   scene_vector_or_zero(node, "at", system->dimension, at);
   scene_node place = scene_member(node, "at");
   if (index >= 0 && place.value != NULL && !system->bodies[index].rigid)
-    scene_fail(&place, "'%s' is a point mass and has no body coordinates", system->bodies[index].id);
+    scene_fail(&place, "'%s' is a point mass and has no body coordinates",
+               system->bodies[index].id);
   if (scene_failed(node)) return (scene_end){.body = WORLD};
   const body *b = &system->bodies[index];
   return (scene_end){.point = combination_on_body(b, system->dimension, at), .body = index};
@@ -42,8 +43,9 @@ static scene_end read_end(const scene_node *node) {
   if (json_is_array(node->value))
     scene_read_vector(node, system->dimension, position);
   else
-    scene_fail(node, "an end is the id of a body, {\"body\": id, \"at\": [..]}, or a point of the "
-                     "world");
+    scene_fail(node,
+               "an end is the id of a body, {\"body\": id, \"at\": [..]}, or a point of the "
+               "world");
   if (scene_failed(node)) return (scene_end){.body = WORLD};
   return (scene_end){.point = combination_world(system->dimension, position), .body = WORLD};
 }
@@ -124,8 +126,9 @@ static limit read_bend(const scene_node *node) {
   static const char *const fields[] = {"id", "type", "ends", "angle", NULL};
   scene_check_object(node, fields);
   if (node->reader->system->dimension != 2)
-    scene_fail(node, "bending limits are for dimension 2 only; use stretch limits between points "
-                     "that are further apart");
+    scene_fail(node,
+               "bending limits are for dimension 2 only; use stretch limits between points "
+               "that are further apart");
   scene_end ends[3];
   read_ends(node, 3, ends);
   limit l = {.kind = LIMIT_BEND,

@@ -1,4 +1,4 @@
-/* Scene text to system: the document, its first fields, and the order in which sections are read. */
+/* Scene text to system: the document, its first fields, the order in which sections are read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,16 +32,16 @@ static void read_header(const scene_node *root) {
 }
 
 static void read_document(const scene_node *root) {
-  static const char *const fields[] = {"carom",   "name",   "description", "dimension", "dt",
-                                       "steps",   "integrator", "gravity", "bodies",    "chains",
-                                       "planes",  "joints", "springs",     "limits",    "contacts",
-                                       "initial", NULL};
+  static const char *const fields[] = {
+      "carom",      "name",    "description", "dimension", "dt",     "steps",
+      "integrator", "gravity", "bodies",      "chains",    "planes", "joints",
+      "springs",    "limits",  "contacts",    "initial",   NULL};
   if (json_is_object(root->value)) scene_integer(root, "carom", FORMAT_VERSION, FORMAT_VERSION);
   if (!scene_failed(root)) scene_check_object(root, fields);
   void (*const sections[])(const scene_node *) = {
-      read_header,        scene_allocate,    scene_read_bodies, scene_read_planes,
-      scene_read_joints,  scene_read_springs, scene_read_limits, scene_read_chains,
-      scene_read_contacts};
+      read_header,       scene_allocate,    scene_read_bodies,
+      scene_read_planes, scene_read_joints, scene_read_springs,
+      scene_read_limits, scene_read_chains, scene_read_contacts};
   for (size_t i = 0; i < sizeof sections / sizeof sections[0] && !scene_failed(root); i++)
     sections[i](root);
   if (scene_failed(root)) return;

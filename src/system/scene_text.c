@@ -114,9 +114,9 @@ void scene_fail(const scene_node *node, const char *format, ...) {
   va_end(arguments);
   char path[256];
   size_t length = write_path(node, path, sizeof path);
-  reader->status = error_set(reader->error, CAROM_INVALID_SCENE, "%.200s:%d: %s%s%s",
-                             reader->origin, scene_line(node), path, length > 0 ? ": " : "",
-                             message);
+  reader->status =
+      error_set(reader->error, CAROM_INVALID_SCENE, "%.200s:%d: %s%s%s", reader->origin,
+                scene_line(node), path, length > 0 ? ": " : "", message);
 }
 
 scene_quoted scene_quote(const char *text) {

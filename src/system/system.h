@@ -91,7 +91,7 @@ typedef enum limit_kind {
 /* A one-sided contact without friction in truth (its friction is a parameter all the same). */
 typedef struct limit {
   limit_kind kind;
-  combination segment;      /* LIMIT_STRETCH: the segment. LIMIT_BEND: the segment before the joint */
+  combination segment;      /* the segment; LIMIT_BEND: the one before the joint */
   combination next_segment; /* LIMIT_BEND: the segment after the joint */
   double low, high;
   int property;             /* index of its friction and restitution; both sides share it */
@@ -126,7 +126,7 @@ typedef struct sampler {
   double bend;                 /* SAMPLER_CHAIN: |bend| below this */
   double rate_low[3], rate_high[3]; /* SAMPLER_EULER: uniform rates of phi, theta */
   double spin_scale, spin_mean;     /* SAMPLER_EULER: psi rate = +-scale * (normal + mean) */
-  double anchor[MAX_DIMENSION];     /* SAMPLER_ANGLES, _CHAIN: where the chain hangs; _EULER: joint */
+  double anchor[MAX_DIMENSION];     /* where the chain hangs; SAMPLER_EULER: the joint */
   double joint[MAX_DIMENSION];      /* SAMPLER_EULER: body coordinates of the joint */
   int chain_count;             /* SAMPLER_ANGLES, _CHAIN: bodies of the chain, in order */
   int *chain_bodies;

@@ -69,9 +69,8 @@ static constraint *add_internal(const carom_system *system, int body_index, char
   const body *b = &system->bodies[body_index];
   for (int k = 0; k < b->point_count; k++) {
     for (int l = k + 1; l < b->point_count; l++) {
-      combination arm = {.count = 2,
-                         .point = {b->first_point + l, b->first_point + k},
-                         .weight = {1, -1}};
+      combination arm = {
+          .count = 2, .point = {b->first_point + l, b->first_point + k}, .weight = {1, -1}};
       *next++ = (constraint){.kind = CONSTRAINT_DISTANCE,
                              .arm = arm,
                              .length = k == 0 ? 1 : sqrt(2),

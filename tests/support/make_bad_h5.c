@@ -15,14 +15,13 @@ static const double RESTING[] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
 typedef struct kind {
   const char *name;
   int points;
-  double first;  /* takes the place of x[0][0][0] */
+  double first; /* takes the place of x[0][0][0] */
   bool has_v;
 } kind;
 
 static const kind kinds[] = {
-    {"good", 3, 0.0, true},          {"nan", 3, NAN, true},
-    {"infinity", 3, INFINITY, true}, {"no-v", 3, 0.0, false},
-    {"points", 2, 0.0, true},        {"off-constraint", 3, 0.1, true},
+    {"good", 3, 0.0, true},  {"nan", 3, NAN, true},    {"infinity", 3, INFINITY, true},
+    {"no-v", 3, 0.0, false}, {"points", 2, 0.0, true}, {"off-constraint", 3, 0.1, true},
 };
 
 static carom_status write_state(const char *path, const kind *k, carom_error *error) {

@@ -1,0 +1,231 @@
+/* The minimiser of least norm, where minimisers are not unique.
+ *
+ * It is the limit of the solutions f(epsilon) of A + epsilon I. With f(epsilon) = f + epsilon f1 +
+ * ..., the velocity of the regularised problem is s + epsilon sigma + ..., s = A f + b,
+ * sigma = f + A f1. So for contacts where s vanishes it is sigma that decides about the state:
+ * level two. On given faces, H y = -T'(A f0 + b) with singular H has the limit
+ *
+ *   y = H^+ (-T'(A f0 + b)),  f = T y + f0,  f1 = -T H^+ y
+ *
+ * if the curvature of faces with s_t = 0 (of order epsilon: |sigma_t| / radius) goes into the norm
+ * instead of into H: the columns (0, n') are shortened by 1/sqrt(1 + curvature). Iterating faces and
+ * solution is Newton's method for the limit; it converges quadratically. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/cone_active_set.h"
+
+static const double SELECTED = 1e-11;  // residual of a selection
+enum { MAX_SELECTIONS = 12 };
+
+void cone_second_level(const cone_equations *e, const semidefinite *h, const double *f, double *y,
+                       double *f1, double *sigma) {
+  const cone_program *program = e->program;
+  semidefinite_solve(h, y);
+  for (int k = 0; k < e->size; k++) y[k] = -y[k];
+  cone_expand(e, y, f1);
+  envelope_multiply(&program->shape, program->A, f1, sigma);
+  for (int k = 0; k < program->contact_count * program->dimension; k++) sigma[k] += f[k];
+}
+
+// ---- contacts at a border
+
+// faces with all freedom that vanishing velocities leave; false if no contact is at a border
+static bool widen_faces(const active_set *a, contact_face *faces, bool *border) {
+  const cone_program *program = a->program;
+  int d = program->dimension;
+  double threshold = cone_velocity_threshold(a->scale);
+  bool any = false;
+  for (int i = 0; i < program->contact_count; i++) {
+    faces[i] = a->faces[i];
+    border[i] = !active_set_is_strict(a, i);
+    any = any || border[i];
+    if (!border[i]) continue;
+    const double *s = a->s + i * d;
+    bool slips = (d > 1 && fabs(s[1]) > threshold) || (d > 2 && fabs(s[2]) > threshold);
+    bool rubs = d > 1 && program->mu[i] > 0;
+    bool leaves = fabs(s[0]) > threshold;
+    if (!leaves && !(slips && rubs))
+      faces[i].state = rubs ? FREE_STICK : FREE_SLIDE;
+    else if (!slips && program->lower[i] > 0 && rubs)
+      faces[i].state = BOUND_STICK;
+  }
+  return any;
+}
+
+// is there a direction in the null space that moves this contact?
+static bool is_movable(const cone_equations *e, const semidefinite *h, int i, double *y) {
+  for (int k = e->offset[i]; k < e->offset[i + 1]; k++) {
+    memset(y, 0, sizeof(double) * (size_t)e->size);
+    y[k] = 1;
+    semidefinite_null(h, y);
+    if (y[k] > 1e-6) return true;
+  }
+  return false;
+}
+
+typedef struct border_report {
+  bool unique;   /* the solution is */
+  bool decided;  /* every contact at a border is there by selection */
+} border_report;
+
+static border_report examine_border(active_set *a) {
+  arena_mark mark = arena_save(a->scratch);
+  int count = a->program->contact_count;
+  contact_face *faces = ARENA_ARRAY(a->scratch, contact_face, count);
+  bool *border = ARENA_ARRAY(a->scratch, bool, count);
+  border_report report = {.unique = false, .decided = true};
+  if (widen_faces(a, faces, border)) {
+    cone_equations *e = &a->equations;
+    cone_equations_set(e, faces);
+    cone_equations_assemble(e);
+    semidefinite h =
+        semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
+    report.unique = h.rank == e->size;
+    report.decided = !report.unique && e->size <= SEMIDEFINITE_DENSE;
+    for (int i = 0; i < count && report.decided; i++)
+      if (border[i]) report.decided = is_movable(e, &h, i, a->work);
+  }
+  arena_restore(a->scratch, mark);
+  return report;
+}
+
+bool active_set_accept_border(active_set *a) {
+  if (examine_border(a).unique) {
+    a->singular = false;
+    a->degenerate = true;
+    return true;
+  }
+  memcpy(a->next, a->faces, sizeof(contact_face) * (size_t)a->program->contact_count);
+  return active_set_select(a);
+}
+
+// ---- selection
+
+static double tangential_size(int d, const double *x) {
+  return d == 1 ? 0 : d == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
+}
+
+// the face of a contact on two levels: where s is below `threshold`, sigma takes its place
+static contact_face second_face(const active_set *a, int i, const double *sigma, double threshold,
+                                double *projection) {
+  int d = a->program->dimension;
+  const double *f = a->f + i * d, *s = a->s + i * d;
+  double mu = d == 1 ? 0 : a->program->mu[i], rho = a->scale->rho[i], w[MAX_CONE_DIMENSION];
+  bool slips = tangential_size(d, s) > threshold;
+  bool leaves = fabs(s[0]) > threshold || (slips && mu > 0);
+  w[0] = f[0] - (leaves ? rho * s[0] : sigma[0]);
+  for (int k = 1; k < d; k++) w[k] = f[k] - (slips ? rho * s[k] : sigma[k]);
+
+  // a normal velocity outweighs every sigma_t
+  if (s[0] > threshold && !slips) w[0] = -1 - mu * tangential_size(d, w);
+  contact_face face = cone_project(d, mu, a->program->lower[i], slips ? rho : 1, w, projection);
+
+  // curvature that vanishes with epsilon weighs the norm instead
+  if (!slips) {
+    face.weight = 1 + face.curvature;
+    face.curvature = 0;
+  }
+  return face;
+}
+
+// next faces; returns the residual of the selection
+static double revise_selection(active_set *a, const double *sigma, double threshold) {
+  const cone_program *program = a->program;
+  int d = program->dimension;
+  double residual = 0, magnitude = 1;
+  a->changes = 0;
+  for (int i = 0; i < program->contact_count; i++) {
+    double projection[MAX_CONE_DIMENSION];
+    a->next[i] = second_face(a, i, sigma + i * d, threshold, projection);
+    a->changes += active_set_differs(program, i, &a->next[i], &a->faces[i]);
+    active_set_measure(d, 1 / (a->scale->rho[i] * a->scale->speed), a->f + i * d, projection,
+                       &residual, &magnitude);
+  }
+  return residual / magnitude;
+}
+
+// f and sigma on a->faces; true if the equations are singular
+static bool select_on_faces(active_set *a, double *f1, double *sigma, double *right) {
+  cone_equations *e = &a->equations;
+  cone_equations_set(e, a->faces);
+  cone_equations_assemble(e);
+  semidefinite h =
+      semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
+
+  // y = H^+ right, refined once
+  cone_right_side(e, a->faces, right, a->work);
+  memcpy(a->y, right, sizeof(double) * (size_t)e->size);
+  semidefinite_solve(&h, a->y);
+  double *correction = a->work;
+  envelope_multiply(&e->shape, e->H, a->y, correction);
+  for (int k = 0; k < e->size; k++) correction[k] = right[k] - correction[k];
+  semidefinite_solve(&h, correction);
+  for (int k = 0; k < e->size; k++) a->y[k] += correction[k];
+
+  cone_expand(e, a->y, a->f);
+  cone_add_fixed(a->program, a->faces, a->f);
+  cone_second_level(e, &h, a->f, a->y, f1, sigma);
+  a->steps++;
+  return h.rank < e->size;
+}
+
+// the best point so far, of those that solve level one
+typedef struct selection {
+  double second;   /* residual at level two */
+  double residual; /* at level one */
+  double *f;
+  contact_face *faces;
+  bool singular, changes;
+} selection;
+
+static void keep_selection(const active_set *a, double second, selection *best) {
+  best->second = second;
+  best->residual = a->residual;
+  best->singular = a->singular;
+  best->changes = a->changes > 0;
+  memcpy(best->f, a->f, sizeof(double) * (size_t)a->program->shape.size);
+  memcpy(best->faces, a->faces, sizeof(contact_face) * (size_t)a->program->contact_count);
+}
+
+static void take_selection(active_set *a, const selection *best) {
+  memcpy(a->f, best->f, sizeof(double) * (size_t)a->program->shape.size);
+  memcpy(a->faces, best->faces, sizeof(contact_face) * (size_t)a->program->contact_count);
+  cone_velocity(a->program, a->f, a->s);
+  a->residual = best->residual;
+  a->singular = best->singular;
+  a->degenerate = best->changes || best->second > 1e-6 || !examine_border(a).decided;
+}
+
+bool active_set_select(active_set *a) {
+  int count = a->program->contact_count, unknowns = count * a->program->dimension;
+  arena_mark mark = arena_save(a->scratch);
+  double *f1 = arena_doubles(a->scratch, unknowns), *sigma = arena_doubles(a->scratch, unknowns);
+  double *right = arena_doubles(a->scratch, unknowns);
+  selection best = {.second = INFINITY,
+                    .f = arena_doubles(a->scratch, unknowns),
+                    .faces = ARENA_ARRAY(a->scratch, contact_face, count)};
+
+  // on the path the velocity is s + delta sigma
+  if (a->delta > 0) {
+    for (int k = 0; k < unknowns; k++) sigma[k] = a->s[k] / a->delta;
+    revise_selection(a, sigma, 1e-6 * a->scale->speed);
+  }
+  a->delta = 0;
+  a->balanced = false;
+  for (int k = 0; k < MAX_SELECTIONS && best.second > SELECTED; k++) {
+    arena_mark step = arena_save(a->scratch);
+    memcpy(a->faces, a->next, sizeof(contact_face) * (size_t)count);
+    a->singular = select_on_faces(a, f1, sigma, right);
+    arena_restore(a->scratch, step);
+    active_set_revise(a);
+    bool solved = a->residual <= 0.01 * a->tolerance;
+    double second = revise_selection(a, sigma, cone_velocity_threshold(a->scale));
+    bool stagnates = solved && a->changes == 0 && second > 0.5 * best.second;
+    if (solved && second < best.second) keep_selection(a, second, &best);
+    if (stagnates) break;
+  }
+  if (best.second < INFINITY) take_selection(a, &best);
+  arena_restore(a->scratch, mark);
+  return best.second < INFINITY;
+}

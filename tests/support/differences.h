@@ -1,0 +1,22 @@
+/* Central differences along a random direction, to compare vector-Jacobian products with. */
+#ifndef CAROM_TESTS_DIFFERENCES_H
+#define CAROM_TESTS_DIFFERENCES_H
+
+#include "base/rng.h"
+
+/* A scalar function of `count` numbers, the values being changed in place around the call. */
+typedef double (*scalar_function)(void *user);
+
+/* Directional derivative of f along `direction` by central differences of steps h and h/2, with the
+ * error term of order h^2 eliminated. */
+double directional_difference(scalar_function f, void *user, double *values,
+                              const double *direction, int count, double h);
+
+/* Relative error of a gradient along a random direction: |gradient.direction - difference| over the
+ * larger of the two, but at least a tenth of the gradient's norm and 1e-4 of the function's value
+ * (or of 1), below which differences are rounding errors. The smallest over steps from 1e-3 to
+ * 1e-6: truncation spoils the large ones, rounding the small ones, a wrong gradient all. */
+double gradient_error(scalar_function f, void *user, double *values, const double *gradient,
+                      int count, rng *random);
+
+#endif

@@ -1,0 +1,428 @@
+/* Every differentiated function of physics/ and contact/ beside central differences, one table: each
+ * row evaluates a random linear functional of what a function computes, and its gradient through
+ * the function's vjp, at random states of every scene, on and off the constraint manifold. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "contact/contact_event.h"
+#include "physics/constraints.h"
+#include "physics/integrator.h"
+#include "support/differences.h"
+#include "system/sampler.h"
+
+/* ---- a point at which things are differentiated ----------------------------------------------- */
+
+typedef struct fixture {
+  carom_system *system;
+  model model;
+  double *theta, *x, *v, *g;               /* inputs; g is a free force */
+  double *theta_bar, *x_bar, *v_bar, *g_bar;
+  double *weight;                          /* [2D + rows] functional */
+  carom_options options;
+  carom_dynamics dynamics;
+  carom_integrator method;
+  contact_list active;
+  arena memory;
+} fixture;
+
+static void fixture_open(fixture *f, const char *scene) {
+  carom_error error;
+  memset(f, 0, sizeof *f);
+  if (carom_system_load(scene, &f->system, &error) != CAROM_OK) fail_msg("%s", error.message);
+  const carom_system *s = f->system;
+  arena_init(&f->memory);
+  contact_list_init(&f->active);
+  model_init(&f->model, s);
+  int n = s->coordinate_count;
+  f->theta = arena_zeros(&f->memory, s->parameter_count);
+  f->theta_bar = arena_zeros(&f->memory, s->parameter_count);
+  double **vectors[] = {&f->x, &f->v, &f->g, &f->x_bar, &f->v_bar, &f->g_bar};
+  for (int i = 0; i < 6; i++) *vectors[i] = arena_zeros(&f->memory, n);
+  f->weight = arena_zeros(&f->memory, 2 * n + s->row_count);
+  carom_parameters_default(s, f->theta);
+  f->options = carom_default_options(s);
+}
+
+static void fixture_close(fixture *f) {
+  contact_list_free(&f->active);
+  model_free(&f->model);
+  carom_system_destroy(f->system);
+  arena_free(&f->memory);
+}
+
+/* A sampled state with noise on it, random parameters inside their range, a random functional. */
+static void fixture_draw(fixture *f, rng *random, double noise) {
+  const carom_system *s = f->system;
+  int d = s->dimension;
+  sampler_draw(s, random, f->x, f->v);
+  double drop = s->initial.kind == SAMPLER_STATE ? rng_uniform(random, -1, 0) : 0;
+  for (int i = 0; i < s->coordinate_count; i++) {
+    f->x[i] += noise * rng_normal(random) + (i % d == d - 1 ? drop : 0);
+    f->v[i] += 10 * noise * rng_normal(random);
+    f->g[i] = rng_normal(random);
+  }
+  carom_parameters_default(s, f->theta);
+  for (int segment = 0; segment < CAROM_SEGMENT_COUNT; segment++) {
+    double *values = f->theta + s->segments[segment].offset;
+    for (int i = 0; i < s->segments[segment].size; i++) {
+      if (segment == CAROM_FRICTION) values[i] = rng_uniform(random, 0.05, 0.8);
+      else if (segment == CAROM_RESTITUTION) values[i] = rng_uniform(random, 0.1, 0.9);
+      else if (segment == CAROM_REGULARIZER) values[i] = 0.02;
+      else values[i] += 0.05 * rng_normal(random);
+    }
+  }
+  for (int i = 0; i < 2 * s->coordinate_count + s->row_count; i++) f->weight[i] = rng_normal(random);
+}
+
+static void clear_bars(fixture *f) {
+  size_t n = sizeof(double) * (size_t)f->system->coordinate_count;
+  memset(f->x_bar, 0, n);
+  memset(f->v_bar, 0, n);
+  memset(f->g_bar, 0, n);
+  memset(f->theta_bar, 0, sizeof(double) * (size_t)f->system->parameter_count);
+}
+
+static double dot(const double *a, const double *b, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+/* ---- the functions: value and gradient -------------------------------------------------------- */
+
+/* weight' M^-1 g */
+static double mass_value(void *user) {
+  fixture *f = user;
+  model_set_parameters(&f->model, f->theta);
+  arena_mark mark = arena_save(&f->memory);
+  double *out = arena_doubles(&f->memory, f->system->coordinate_count);
+  mass_inverse(&f->model, f->g, out);
+  double value = dot(f->weight, out, f->system->coordinate_count);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+static void mass_gradient(fixture *f) {
+  mass_inverse_vjp(&f->model, f->weight, f->g, f->theta_bar);
+  mass_inverse(&f->model, f->weight, f->g_bar);
+}
+
+/* weight_rows' J_E(x) g */
+static double jacobian_value(void *user) {
+  fixture *f = user;
+  const carom_system *s = f->system;
+  arena_mark mark = arena_save(&f->memory);
+  double *arm = arena_doubles(&f->memory, s->constraint_count * s->dimension);
+  double *rows = arena_doubles(&f->memory, s->row_count);
+  constraints_arms(&f->model, 0, s->constraint_count, f->x, arm);
+  constraints_apply(&f->model, 0, s->constraint_count, arm, f->g, rows);
+  double value = dot(f->weight, rows, s->row_count);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+static void jacobian_gradient(fixture *f) {
+  const carom_system *s = f->system;
+  double *arm = arena_doubles(&f->memory, s->constraint_count * s->dimension);
+  constraints_arms(&f->model, 0, s->constraint_count, f->x, arm);
+  constraints_bilinear_vjp(&f->model, 0, s->constraint_count, 1, f->weight, f->g, f->x_bar);
+  constraints_apply_transpose(&f->model, 0, s->constraint_count, arm, f->weight, f->g_bar);
+}
+
+/* weight_rows' B(v) g: the time derivative of J_E times g */
+static double curvature_value(void *user) {
+  fixture *f = user;
+  arena_mark mark = arena_save(&f->memory);
+  double *rows = arena_doubles(&f->memory, f->system->row_count);
+  constraints_curvature(&f->model, f->v, f->g, rows);
+  double value = dot(f->weight, rows, f->system->row_count);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+static void curvature_gradient(fixture *f) {
+  constraints_curvature_transpose(&f->model, 1, f->v, f->weight, f->g_bar);
+  constraints_curvature_transpose(&f->model, 1, f->g, f->weight, f->v_bar);
+}
+
+/* weight' grad V(x) */
+static double potential_value(void *user) {
+  fixture *f = user;
+  model_set_parameters(&f->model, f->theta);
+  arena_mark mark = arena_save(&f->memory);
+  double *gradient = arena_doubles(&f->memory, f->system->coordinate_count);
+  scene_potential.gradient(&scene_potential, &f->model, 1, f->x, gradient, &f->memory);
+  double value = dot(f->weight, gradient, f->system->coordinate_count);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+static void potential_gradient(fixture *f) {
+  scene_potential.gradient_vjp(&scene_potential, &f->model, 1, f->x, f->weight, f->x_bar,
+                               f->theta_bar, &f->memory);
+}
+
+/* V itself, with its gradient */
+static double energy_value(void *user) {
+  fixture *f = user;
+  double value;
+  scene_potential.value(&scene_potential, &f->model, 1, f->x, &value, &f->memory);
+  return value;
+}
+static void energy_gradient(fixture *f) {
+  scene_potential.gradient(&scene_potential, &f->model, 1, f->x, f->x_bar, &f->memory);
+}
+
+/* weight' (x', v') of the equations of motion */
+static double dynamics_value(void *user) {
+  fixture *f = user;
+  int n = f->system->coordinate_count;
+  model_set_parameters(&f->model, f->theta);
+  arena_mark mark = arena_save(&f->memory);
+  dynamics_record record = dynamics_record_make(&f->model, &f->memory);
+  dynamics_eval(&f->model, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
+  double value =
+      dot(f->weight, record.velocity, n) + dot(f->weight + n, record.acceleration, n);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+static void dynamics_gradient(fixture *f) {
+  int n = f->system->coordinate_count;
+  dynamics_record record = dynamics_record_make(&f->model, &f->memory);
+  dynamics_eval(&f->model, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
+  dynamics_eval_vjp(&f->model, f->dynamics, f->v, &record, f->weight, f->weight + n, f->x_bar,
+                    f->v_bar, f->g_bar, f->theta_bar, &f->memory);
+}
+
+/* weight' (x, v) after one time step of two substeps */
+static integrator fixture_integrator(const fixture *f) {
+  return (integrator){.model = &f->model,
+                      .potential = &scene_potential,
+                      .method = f->method,
+                      .dynamics = f->dynamics,
+                      .dt = f->options.dt,
+                      .substeps = 2};
+}
+static double step_value(void *user) {
+  fixture *f = user;
+  int n = f->system->coordinate_count;
+  model_set_parameters(&f->model, f->theta);
+  arena_mark mark = arena_save(&f->memory);
+  integrator in = fixture_integrator(f);
+  step_record record = step_record_make(&in, 1, &f->memory);
+  double *x = arena_doubles(&f->memory, n), *v = arena_doubles(&f->memory, n);
+  memcpy(x, f->x, sizeof(double) * (size_t)n);
+  memcpy(v, f->v, sizeof(double) * (size_t)n);
+  integrator_step(&in, 1, x, v, &record, &f->memory);
+  double value = dot(f->weight, x, n) + dot(f->weight + n, v, n);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+static void step_gradient(fixture *f) {
+  int n = f->system->coordinate_count;
+  integrator in = fixture_integrator(f);
+  step_record record = step_record_make(&in, 1, &f->memory);
+  double *x = arena_doubles(&f->memory, n), *v = arena_doubles(&f->memory, n);
+  memcpy(x, f->x, sizeof(double) * (size_t)n);
+  memcpy(v, f->v, sizeof(double) * (size_t)n);
+  integrator_step(&in, 1, x, v, &record, &f->memory);
+  memcpy(f->x_bar, f->weight, sizeof(double) * (size_t)n);
+  memcpy(f->v_bar, f->weight + n, sizeof(double) * (size_t)n);
+  integrator_step_vjp(&in, 1, &record, f->x_bar, f->v_bar, f->theta_bar, f->theta_bar, &f->memory);
+}
+
+/* weight' (velocity after the contact event at x) */
+static double event_value(void *user) {
+  fixture *f = user;
+  int n = f->system->coordinate_count;
+  model_set_parameters(&f->model, f->theta);
+  arena_mark mark = arena_save(&f->memory);
+  double *v = arena_doubles(&f->memory, n);
+  memcpy(v, f->v, sizeof(double) * (size_t)n);
+  // the contacts of the unperturbed state: an edge of a rim stays the same edge
+  contact_event e = contact_event_make(&f->model, &f->options, &f->active, f->x, &f->memory);
+  event_impulses impulses =
+      event_impulses_at(&e, arena_bytes(&f->memory, event_impulses_bytes(&e)));
+  contact_event_solve(&e, v, &impulses, &f->memory);
+  double value = dot(f->weight, v, n);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+/* What the last event's programs were: solved, or worse. */
+static carom_cone_status event_status;
+static void event_gradient(fixture *f) {
+  int n = f->system->coordinate_count;
+  double *v = arena_doubles(&f->memory, n);
+  memcpy(v, f->v, sizeof(double) * (size_t)n);
+  contact_event e = contact_event_make(&f->model, &f->options, &f->active, f->x, &f->memory);
+  event_impulses impulses =
+      event_impulses_at(&e, arena_bytes(&f->memory, event_impulses_bytes(&e)));
+  contact_event_solve(&e, v, &impulses, &f->memory);
+  event_status = CAROM_CONE_SOLVED;
+  for (int i = 0; i < e.group.island_count; i++) {
+    if (impulses.info_c[i].status > event_status) event_status = impulses.info_c[i].status;
+    if (impulses.info_r[i].status > event_status) event_status = impulses.info_r[i].status;
+  }
+  memcpy(f->v_bar, f->weight, sizeof(double) * (size_t)n);
+  contact_event_vjp(&e, f->v, &impulses, f->v_bar, f->x_bar, f->theta_bar, &f->memory);
+}
+
+/* ---- the table --------------------------------------------------------------------------------- */
+
+typedef struct element {
+  const char *name;
+  scalar_function value;
+  void (*gradient)(fixture *f);
+  bool x, v, g, theta; /* what it depends on */
+  bool needs_constraints;
+  bool needs_contacts;
+} element;
+
+static const element elements[] = {
+    {"mass", mass_value, mass_gradient, 0, 0, 1, 1, 0, 0},
+    {"constraint Jacobian", jacobian_value, jacobian_gradient, 1, 0, 1, 0, 1, 0},
+    {"constraint curvature", curvature_value, curvature_gradient, 0, 1, 1, 0, 1, 0},
+    {"potential", energy_value, energy_gradient, 1, 0, 0, 0, 0, 0},
+    {"potential gradient", potential_value, potential_gradient, 1, 0, 0, 1, 0, 0},
+    {"dynamics", dynamics_value, dynamics_gradient, 1, 1, 1, 1, 0, 0},
+    {"time step", step_value, step_gradient, 1, 1, 0, 1, 0, 0},
+    {"contact event", event_value, event_gradient, 1, 1, 0, 1, 0, 1},
+};
+enum { ELEMENT_COUNT = sizeof elements / sizeof elements[0] };
+
+static const char *const scenes[] = {
+    "bp5", "bd5", "cp3", "gyro", "rope", "bd1",
+    CAROM_SOURCE_DIR "/examples/scenes/falling-box.json",
+    CAROM_SOURCE_DIR "/examples/scenes/spheres.json",
+    CAROM_SOURCE_DIR "/examples/scenes/double-pendulum.json",
+    CAROM_SOURCE_DIR "/examples/scenes/tethered-disk.json",
+};
+enum { SCENE_COUNT = sizeof scenes / sizeof scenes[0] };
+
+static double input_error(fixture *f, const element *e, double *values, const double *gradient,
+                          int count, rng *random) {
+  return count > 0 ? gradient_error(e->value, f, values, gradient, count, random) : 0;
+}
+
+/* Worst relative error over all inputs of an element at the fixture's point. */
+static double element_error(fixture *f, const element *e, rng *random) {
+  const carom_system *s = f->system;
+  int n = s->coordinate_count;
+  clear_bars(f);
+  arena_mark mark = arena_save(&f->memory);
+  model_set_parameters(&f->model, f->theta);
+  e->gradient(f);
+  arena_restore(&f->memory, mark);
+  double worst = 0;
+  if (e->x) worst = fmax(worst, input_error(f, e, f->x, f->x_bar, n, random));
+  if (e->v) worst = fmax(worst, input_error(f, e, f->v, f->v_bar, n, random));
+  if (e->g) worst = fmax(worst, input_error(f, e, f->g, f->g_bar, n, random));
+  for (int k = 0; e->theta && k < CAROM_SEGMENT_COUNT; k++)
+    worst = fmax(worst, input_error(f, e, f->theta + s->segments[k].offset,
+                                    f->theta_bar + s->segments[k].offset, s->segments[k].size,
+                                    random));
+  model_set_parameters(&f->model, f->theta);
+  return worst;
+}
+
+/* Adds a random velocity that the constraints allow. */
+static void stir(fixture *f, rng *random) {
+  const carom_system *s = f->system;
+  arena_mark mark = arena_save(&f->memory);
+  double *arm = arena_doubles(&f->memory, s->constraint_count * s->dimension);
+  double *factor = arena_doubles(&f->memory, s->row_count * s->row_count + 1);
+  double *rows = arena_doubles(&f->memory, s->row_count);
+  double *push = arena_zeros(&f->memory, s->coordinate_count);
+  for (int i = 0; i < s->coordinate_count; i++) f->v[i] += rng_normal(random);
+  constraints_arms(&f->model, 0, s->constraint_count, f->x, arm);
+  constraints_factor(&f->model, 0, s->constraint_count, arm, METRIC_INERTIAL, factor);
+  constraints_apply(&f->model, 0, s->constraint_count, arm, f->v, rows);
+  constraints_solve(&f->model, 0, s->constraint_count, factor, rows);
+  constraints_apply_transpose(&f->model, 0, s->constraint_count, arm, rows, push);
+  mass_inverse(&f->model, push, push);
+  for (int i = 0; i < s->coordinate_count; i++) f->v[i] -= push[i];
+  arena_restore(&f->memory, mark);
+}
+
+/* A state with active contacts. It keeps to the constraints: off them a singular contact matrix meets
+ * velocities outside its range. */
+static bool draw_contacts(fixture *f, rng *random) {
+  for (int attempt = 0; attempt < 2000; attempt++) {
+    fixture_draw(f, random, f->system->row_count > 0 ? 0 : 0.004);
+    model_set_parameters(&f->model, f->theta);
+    stir(f, random);
+    collision_detect(f->system, f->x, &f->active);
+    if (f->active.count > 0 && f->active.count <= 12) return true;
+  }
+  return false;
+}
+
+static void test_elements(void **state) {
+  (void)state;
+  for (int i = 0; i < ELEMENT_COUNT; i++) {
+    const element *e = &elements[i];
+    if (e->needs_contacts) continue;
+    double worst = 0;
+    for (int k = 0; k < SCENE_COUNT; k++) {
+      fixture f;
+      rng random;
+      fixture_open(&f, scenes[k]);
+      rng_seed(&random, 17, (uint64_t)(i * 100 + k));
+      for (int draw = 0; draw < 12; draw++) {
+        if (e->needs_constraints && f.system->row_count == 0) continue;
+        fixture_draw(&f, &random, 0.002);
+        model_set_parameters(&f.model, f.theta);
+        f.dynamics = draw % 2 == 0 ? CAROM_LAGRANGIAN : CAROM_HAMILTONIAN;
+        f.method = (carom_integrator[]){CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER}[draw / 2 % 3];
+        double error = element_error(&f, e, &random);
+        if (error > 1e-7) print_message("%s, %s, draw %d: %.1e\n", e->name, scenes[k], draw, error);
+        worst = fmax(worst, error);
+      }
+      fixture_close(&f);
+    }
+    print_message("%-22s %.1e\n", e->name, worst);
+    assert_true(worst < 1e-7);
+  }
+}
+
+/* Contact events have kinks where a contact changes its state, and derivatives of one side only
+ * where strict complementarity fails: the few draws near one are counted, not compared. */
+static void test_events(void **state) {
+  (void)state;
+  const element *e = &elements[ELEMENT_COUNT - 1];
+  for (int k = 0; k < SCENE_COUNT; k++) {
+    fixture f;
+    rng random;
+    fixture_open(&f, scenes[k]);
+    rng_seed(&random, 5, (uint64_t)k);
+    int kinks = 0, degenerate = 0, draws = 0;
+    double worst = 0;
+    for (; draws < 60 && draw_contacts(&f, &random); draws++) {
+      f.options.contact = draws % 2 == 0 ? CAROM_CM : CAROM_CMR;
+      f.options.penetration_compensation = draws % 3 != 0;
+      double error = element_error(&f, e, &random);
+      bool compared = event_status == CAROM_CONE_SOLVED && error <= 1e-6;
+      degenerate += event_status != CAROM_CONE_SOLVED;
+      kinks += event_status == CAROM_CONE_SOLVED && error > 1e-6;
+      if (compared) worst = fmax(worst, error);
+    }
+    print_message("%-16s %d events, %d degenerate, %d near a kink, others %.1e\n", f.system->name,
+                  draws, degenerate, kinks, worst);
+    assert_true(draws >= 30);
+    assert_true(kinks <= 2);
+    assert_true(degenerate <= draws / 4);
+    fixture_close(&f);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_elements),
+      cmocka_unit_test(test_events),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
