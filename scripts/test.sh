@@ -34,10 +34,15 @@ check() {
   fi
 }
 
-# build PRESET: configures and compiles
+# build PRESET: configures and compiles, once
+declare -A built
 build() {
-  echo "== build: $1"
-  check "build: $1" build_quietly "$1"
+  if [ -z "${built[$1]:-}" ]; then
+    echo "== build: $1"
+    check "build: $1" build_quietly "$1"
+    built[$1]=$?
+  fi
+  return "${built[$1]}"
 }
 build_quietly() {
   cmake --preset "$1" >/dev/null && cmake --build --preset "$1" -j "$jobs"

@@ -118,16 +118,17 @@ static void compare_planes(const carom_system *system, const double *golden) {
   }
 }
 
-// the golden initial states must be possible states of the scene (their disks were turned by sines
-// and cosines of single precision)
+// the golden initial states must be possible states of the scene; those of the disks are numbers of
+// single precision, which hold the constraints to 1e-7 only
 static void check_golden_states(const carom_system *system, const json_t *file) {
   int count, size = system->coordinate_count;
+  double tolerance = strcmp(system->name, "bd5") == 0 ? 1e-6 : 1e-12;
   double *z0 = golden_numbers(golden_get(file, "z0"), &count);
   assert_int_equal(count % (2 * size), 0);
   for (int b = 0; b < count / (2 * size); b++) {
     carom_error error;
     const double *x = z0 + b * 2 * size;
-    if (carom_system_check_state(system, 1, x, x + size, 1e-6, &error) != CAROM_OK)
+    if (carom_system_check_state(system, 1, x, x + size, tolerance, &error) != CAROM_OK)
       fail_msg("%s: %s", system->name, error.message);
   }
   free(z0);

@@ -57,7 +57,7 @@ static double balanced_step(const active_set *a, int i) {
     impulse = fmax(impulse, fabs(a->f[k]));
     speed = fmax(speed, fabs(a->s[k]));
   }
-  return fmax(a->scale->rho[i], fmin(impulse / speed, 1 / a->delta));
+  return fmin(impulse / speed, 1 / a->delta);
 }
 
 void active_set_revise(active_set *a) {
@@ -72,7 +72,8 @@ void active_set_revise(active_set *a) {
   for (int i = 0; i < program->contact_count; i++) {
     const double *f = a->f + i * d, *s = a->s + i * d;
     double w[MAX_CONE_DIMENSION], projection[MAX_CONE_DIMENSION];
-    double rho = a->scale->rho[i], step = a->balanced ? balanced_step(a, i) : rho;
+    double rho = a->scale->rho[i], step = 1 / (1 / rho + a->delta);
+    if (a->balanced) step = fmax(step, balanced_step(a, i));
     for (int k = 0; k < d; k++) w[k] = f[k] - step * s[k];
     a->next[i] = cone_project(d, program->mu[i], program->lower[i], step, w, projection);
     a->changes += active_set_differs(program, i, &a->next[i], &a->faces[i]);

@@ -158,7 +158,8 @@ bool scene_resembles(const char *text, const char *candidate, int *distance) {
   size_t length = strlen(text), candidate_length = strlen(candidate);
   if (length > 64 || candidate_length > 64) return false;
   *distance = edit_distance(text, (int)length, candidate, (int)candidate_length);
-  return *distance <= 2 && (size_t)*distance < candidate_length && (size_t)*distance < length;
+  // short words are near to everything
+  return *distance <= (length < 5 ? 1 : 2) && *distance < (int)candidate_length;
 }
 
 const char *scene_nearest(const char *text, const char *const *choices) {

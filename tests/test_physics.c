@@ -1,0 +1,482 @@
+/* Laws that the engine has to keep: closed-form solutions, conservation, optimality. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "contact/contact_event.h"
+#include "physics/constraints.h"
+#include "system/sampler.h"
+
+static carom_system *load(const char *name) {
+  carom_system *system;
+  carom_error error;
+  if (carom_system_load(name, &system, &error) != CAROM_OK) fail_msg("%s", error.message);
+  return system;
+}
+
+static carom_system *parse(const char *text) {
+  carom_system *system;
+  carom_error error;
+  if (carom_system_parse(text, strlen(text), "test", &system, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+  return system;
+}
+
+static double total_energy(const carom_system *s, const double *theta, const double *x,
+                           const double *v) {
+  double kinetic, potential_energy;
+  carom_energy(s, theta, x, v, &kinetic, &potential_energy);
+  return kinetic + potential_energy;
+}
+
+/* Simulates one state; the caller frees *x and *v. */
+static void simulate_one(const carom_system *s, const carom_options *options, const double *x0,
+                         const double *v0, double **x, double **v, uint8_t *contacts) {
+  size_t numbers = (size_t)(options->steps + 1) * (size_t)s->coordinate_count;
+  carom_error error;
+  *x = malloc(sizeof(double) * numbers);
+  *v = malloc(sizeof(double) * numbers);
+  if (carom_simulate(s, options, NULL, 1, x0, v0, *x, *v, contacts, NULL, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+}
+
+/* ---- closed forms ------------------------------------------------------------------------------ */
+
+/* A ball thrown up comes down as the parabola says; RK4 is exact on it. */
+static void test_free_flight(void **state) {
+  (void)state;
+  carom_system *s = parse(
+      "{\"carom\":1,\"name\":\"throw\",\"dimension\":2,\"dt\":0.01,\"steps\":100,\"gravity\":[0,-9.81],"
+      "\"bodies\":[{\"id\":\"a\",\"type\":\"point\",\"mass\":2}],"
+      "\"initial\":{\"sampler\":\"box\",\"low\":[0,0],\"high\":[1,1],\"speed\":1}}");
+  carom_options options = carom_default_options(s);
+  double x0[2] = {0.3, 0.2}, v0[2] = {1, 4}, *x, *v;
+  simulate_one(s, &options, x0, v0, &x, &v, NULL);
+  double t = 1;
+  assert_true(fabs(x[200] - (0.3 + 1 * t)) < 1e-12);
+  assert_true(fabs(x[201] - (0.2 + 4 * t - 9.81 / 2 * t * t)) < 1e-12);
+  free(x);
+  free(v);
+  carom_system_destroy(s);
+}
+
+static const char *const DISK_ON_GROUND =
+    "{\"carom\":1,\"name\":\"disk\",\"dimension\":2,\"dt\":0.01,\"steps\":1,\"gravity\":[0,0],"
+    "\"bodies\":[{\"id\":\"a\",\"type\":\"rigid\",\"mass\":1.5,\"radius\":0.1}],"
+    "\"planes\":[{\"id\":\"ground\",\"normal\":[0,1],\"offset\":0}],"
+    "\"contacts\":{\"friction\":%g,\"restitution\":%g},"
+    "\"initial\":{\"sampler\":\"box\",\"low\":[0,1],\"high\":[1,2],\"speed\":1}}";
+
+/* Velocity of a disk after it meets the ground with (v_x, v_y) and spin w, no penetration. */
+static void bounce(double mu, double e, double vx, double vy, double w, double *after) {
+  char text[1024];
+  snprintf(text, sizeof text, DISK_ON_GROUND, mu, e);
+  carom_system *s = parse(text);
+  carom_options options = carom_default_options(s);
+  options.penetration_compensation = false;
+  // just above the ground, moving into it during one step
+  double h = 1e-6, y = 0.1 - options.dt * vy - h;
+  double x0[6] = {0, y, 1, y, 0, y + 1};
+  double v0[6] = {vx, vy, vx, vy + w, vx - w, vy};
+  double *x, *v;
+  uint8_t contacts[2];
+  simulate_one(s, &options, x0, v0, &x, &v, contacts);
+  assert_int_equal(contacts[1], 1);
+  // the body turned by w dt during the step: read the spin in its own axes
+  double c = cos(w * options.dt), sn = sin(w * options.dt);
+  after[0] = v[6];
+  after[1] = v[7];
+  after[2] = (v[8] - v[6]) * -sn + (v[9] - v[7]) * c;
+  free(x);
+  free(v);
+  carom_system_destroy(s);
+}
+
+/* A disk that grips: the compression phase ends with the contact point at rest, so that with
+ * inertia m r^2 / 2 the tangential impulse is -m u / 3, u = v_x + r w; restitution returns e times
+ * the normal impulse and, the point being at rest, no more friction. */
+static void test_gripping_disk(void **state) {
+  (void)state;
+  double after[3], r = 0.1, vx = 0.5, vy = -2, w = 3;
+  bounce(2, 0.6, vx, vy, w, after);
+  double u = vx + r * w;
+  assert_true(fabs(after[0] - (vx - u / 3)) < 1e-7);
+  assert_true(fabs(after[1] - 0.6 * 2) < 1e-7);
+  assert_true(fabs(after[2] - (w - 2 * u / (3 * r))) < 1e-5);
+}
+
+/* Without friction only the normal velocity changes. */
+static void test_frictionless_disk(void **state) {
+  (void)state;
+  double after[3];
+  bounce(0, 0.7, 0.5, -2, 3, after);
+  assert_true(fabs(after[0] - 0.5) < 1e-12);
+  assert_true(fabs(after[1] - 1.4) < 1e-9);
+  assert_true(fabs(after[2] - 3) < 1e-6);
+}
+
+/* A sliding block (a point mass) under the convex friction model: the impulse of compression lies
+ * on the cone and minimises 1/2 f'f/m + f.v, f = f_n (1, -mu): f_n = m (|v_n| + mu v_t)/(1 + mu^2).
+ * That is more than Coulomb's law gives, by the separation mu |v_t+| that the relaxation allows. */
+static void test_sliding_point(void **state) {
+  (void)state;
+  carom_system *s = parse(
+      "{\"carom\":1,\"name\":\"slide\",\"dimension\":2,\"dt\":0.01,\"steps\":1,\"gravity\":[0,0],"
+      "\"bodies\":[{\"id\":\"a\",\"type\":\"point\",\"mass\":0.7,\"radius\":0.1}],"
+      "\"planes\":[{\"id\":\"ground\",\"normal\":[0,1],\"offset\":0}],"
+      "\"contacts\":{\"friction\":0.3,\"restitution\":0},"
+      "\"initial\":{\"sampler\":\"box\",\"low\":[0,1],\"high\":[1,2],\"speed\":1}}");
+  carom_options options = carom_default_options(s);
+  options.penetration_compensation = false;
+  double x0[2] = {0, 0.1 + 0.0199}, v0[2] = {3, -2}, *x, *v;
+  simulate_one(s, &options, x0, v0, &x, &v, NULL);
+  double mu = 0.3, impulse = (2 + mu * 3) / (1 + mu * mu); // per unit mass
+  assert_true(fabs(v[2] - (3 - mu * impulse)) < 1e-12);
+  assert_true(fabs(v[3] - (-2 + impulse)) < 1e-12);
+  assert_true(fabs(v[3] - mu * v[2]) < 1e-12); // the artefact: s_n = mu |s_t|
+  free(x);
+  free(v);
+  carom_system_destroy(s);
+}
+
+/* Two balls, central impact: the textbook velocities. */
+static void test_two_balls(void **state) {
+  (void)state;
+  carom_system *s = parse(
+      "{\"carom\":1,\"name\":\"two\",\"dimension\":2,\"dt\":0.01,\"steps\":1,\"gravity\":[0,0],"
+      "\"bodies\":[{\"id\":\"a\",\"type\":\"point\",\"mass\":2,\"radius\":0.1},"
+      "{\"id\":\"b\",\"type\":\"point\",\"mass\":3,\"radius\":0.1}],"
+      "\"contacts\":{\"pairs\":true,\"friction\":0,\"restitution\":0.4},"
+      "\"initial\":{\"sampler\":\"box\",\"low\":[0,0],\"high\":[1,1],\"speed\":1}}");
+  carom_options options = carom_default_options(s);
+  options.penetration_compensation = false;
+  double x0[4] = {0, 0, 0.21, 0}, v0[4] = {2, 0, 0, 0}, *x, *v;
+  simulate_one(s, &options, x0, v0, &x, &v, NULL);
+  double common = 2 * 2.0 / 5;
+  assert_true(fabs(v[4] - (common - 0.4 * 3.0 / 5 * 2)) < 1e-12);
+  assert_true(fabs(v[6] - (common + 0.4 * 2.0 / 5 * 2)) < 1e-12);
+  free(x);
+  free(v);
+  carom_system_destroy(s);
+}
+
+/* ---- energy without contacts ------------------------------------------------------------------- */
+
+/* Relative energy drift of undisturbed motion over 100 time steps, the worst of ten samples.
+ * Relative to the larger of kinetic and potential energy at the start. */
+static double energy_drift(carom_system *s, int substeps) {
+  double worst = 0;
+  size_t bytes = sizeof(double) * (size_t)s->coordinate_count;
+  double *x0 = malloc(bytes), *v0 = malloc(bytes);
+  for (int sample = 0; sample < 10; sample++) {
+    rng random;
+    rng_seed(&random, 3, (uint64_t)sample);
+    sampler_draw(s, &random, x0, v0);
+    carom_options options = carom_default_options(s);
+    options.steps = 100;
+    options.substeps = substeps;
+    options.dynamics = sample % 2 == 0 ? CAROM_LAGRANGIAN : CAROM_HAMILTONIAN;
+    double *x, *v, kinetic, potential_energy;
+    simulate_one(s, &options, x0, v0, &x, &v, NULL);
+    carom_energy(s, NULL, x0, v0, &kinetic, &potential_energy);
+    double end =
+        total_energy(s, NULL, x + 100 * s->coordinate_count, v + 100 * s->coordinate_count);
+    worst = fmax(worst, fabs(end - kinetic - potential_energy) /
+                            fmax(kinetic, fabs(potential_energy)));
+    free(x);
+    free(v);
+  }
+  free(x0);
+  free(v0);
+  return worst;
+}
+
+static const char *const drift_scenes[] = {"bp5-e", "bp5",  "bd5",    "bd1", "cp3-e",
+                                           "cp3",   "rope", "gyro-e", "gyro"};
+
+/* Energy of every scene with its contacts taken away. What one RK4 step a time step loses on fast
+ * swings and spins is truncation: it falls with the fourth power of the substep, and below 1e-6. */
+static void test_energy_drift(void **state) {
+  (void)state;
+  for (size_t k = 0; k < sizeof drift_scenes / sizeof drift_scenes[0]; k++) {
+    carom_system *s = load(drift_scenes[k]);
+    s->plane_count = 0;
+    s->pair_contacts = false;
+    s->limit_count = 0;
+    print_message("%-6s drift with", drift_scenes[k]);
+    double before = INFINITY, drift = INFINITY;
+    for (int substeps = 1; substeps <= 32 && !(drift < 1e-6); substeps *= 2) {
+      before = drift;
+      drift = energy_drift(s, substeps);
+      print_message(" %d substeps %.1e", substeps, drift);
+      if (before < 1e-3) assert_true(drift < before / 8);
+    }
+    print_message("\n");
+    assert_true(drift < 1e-6);
+    carom_system_destroy(s);
+  }
+}
+
+/* ---- random events ----------------------------------------------------------------------------- */
+
+typedef struct event_case {
+  carom_system *system;
+  model model;
+  double *theta, *x, *v, *before;
+  contact_list active;
+  arena memory;
+} event_case;
+
+static void event_case_open(event_case *c, const char *scene) {
+  c->system = load(scene);
+  arena_init(&c->memory);
+  contact_list_init(&c->active);
+  model_init(&c->model, c->system);
+  c->theta = calloc((size_t)c->system->parameter_count, sizeof(double));
+  c->x = calloc((size_t)c->system->coordinate_count, sizeof(double));
+  c->v = calloc((size_t)c->system->coordinate_count, sizeof(double));
+  c->before = calloc((size_t)c->system->coordinate_count, sizeof(double));
+}
+
+static void event_case_close(event_case *c) {
+  contact_list_free(&c->active);
+  model_free(&c->model);
+  carom_system_destroy(c->system);
+  arena_free(&c->memory);
+  free(c->theta);
+  free(c->x);
+  free(c->v);
+  free(c->before);
+}
+
+/* A random state with contacts and random parameters; a negative friction or restitution asks for a
+ * random one for each contact. */
+static bool event_case_draw(event_case *c, rng *random, double friction, double restitution) {
+  const carom_system *s = c->system;
+  carom_parameters_default(s, c->theta);
+  double *log_mass = c->theta + s->segments[CAROM_LOG_MASS].offset;
+  for (int i = 0; i < s->body_count; i++) log_mass[i] = rng_uniform(random, 0, log(1000));
+  for (int i = 0; i < s->contact_count; i++) {
+    c->theta[s->segments[CAROM_FRICTION].offset + i] =
+        friction < 0 ? rng_uniform(random, 0, 2) : friction;
+    c->theta[s->segments[CAROM_RESTITUTION].offset + i] =
+        restitution < 0 ? rng_uniform(random, 0, 1) : restitution;
+  }
+  model_set_parameters(&c->model, c->theta);
+  for (int attempt = 0; attempt < 100000; attempt++) {
+    sampler_draw(s, random, c->x, c->v);
+    if (s->row_count == 0)
+      for (int i = 0; i < s->coordinate_count; i++) c->x[i] += 0.01 * rng_normal(random);
+    collision_detect(s, c->x, &c->active);
+    if (c->active.count > 0) {
+      memcpy(c->before, c->v, sizeof(double) * (size_t)s->coordinate_count);
+      return true;
+    }
+  }
+  return false;
+}
+
+static double kinetic_energy(const event_case *c, const double *v) {
+  double kinetic;
+  carom_energy(c->system, c->theta, c->x, v, &kinetic, NULL);
+  return kinetic;
+}
+
+/* The event of the drawn state; c->v becomes the velocity after. */
+static event_impulses run_event(event_case *c, carom_contact_model contact_model, bool compensation,
+                                contact_event *event) {
+  static carom_options options;
+  options = carom_default_options(c->system);
+  options.contact = contact_model;
+  options.penetration_compensation = compensation;
+  *event = contact_event_make(&c->model, &options, &c->active, c->x, &c->memory);
+  event_impulses impulses =
+      event_impulses_at(event, arena_bytes(&c->memory, event_impulses_bytes(event)));
+  contact_event_solve(event, c->v, &impulses, &c->memory);
+  return impulses;
+}
+
+static const char *const event_scenes[] = {"bp5", "bd5", "cp3", "gyro", "rope"};
+enum { EVENT_SCENES = sizeof event_scenes / sizeof event_scenes[0] };
+
+/* Without penetration compensation no event gives energy (docs/theory.md has the proof): 10,000
+ * random events, mu in [0, 2], e in [0, 1], one for all contacts or one for each, mass ratios to
+ * 1000. */
+static void test_no_event_gives_energy(void **state) {
+  (void)state;
+  double worst = -INFINITY;
+  int unsolved = 0, total = 0;
+  for (int k = 0; k < EVENT_SCENES; k++) {
+    event_case c;
+    rng random;
+    event_case_open(&c, event_scenes[k]);
+    rng_seed(&random, 11, (uint64_t)k);
+    for (int draw = 0; draw < 10000 / EVENT_SCENES; draw++, total++) {
+      double e = draw % 2 == 0 ? rng_uniform(&random, 0, 1) : -1;
+      assert_true(event_case_draw(&c, &random, -1, e));
+      contact_event event;
+      arena_mark mark = arena_save(&c.memory);
+      event_impulses impulses = run_event(&c, CAROM_CM, false, &event);
+      bool solved = true;
+      for (int i = 0; i < event.group.island_count; i++)
+        solved = solved && impulses.info_c[i].status <= CAROM_CONE_DEGENERATE &&
+                 impulses.info_r[i].status <= CAROM_CONE_DEGENERATE;
+      double before = kinetic_energy(&c, c.before), after = kinetic_energy(&c, c.v);
+      if (solved) worst = fmax(worst, (after - before) / before);
+      else {unsolved++; printf("%s unsolved: %d %d contacts %d\n", event_scenes[k], impulses.info_c[0].status, impulses.info_r[0].status, c.active.count);}
+      arena_restore(&c.memory, mark);
+    }
+    event_case_close(&c);
+  }
+  print_message("%d events: energy changes by at most %+.1e of itself; %d not solved\n", total,
+                worst, unsolved);
+  assert_true(worst < 1e-10);
+  assert_int_equal(unsolved, 0);
+}
+
+/* e = 1, mu = 0, one contact: kinetic energy is kept. */
+static void test_elastic_contact_keeps_energy(void **state) {
+  (void)state;
+  double worst = 0;
+  for (int k = 0; k < EVENT_SCENES; k++) {
+    event_case c;
+    rng random;
+    event_case_open(&c, event_scenes[k]);
+    rng_seed(&random, 12, (uint64_t)k);
+    for (int draw = 0; draw < 200; draw++) {
+      assert_true(event_case_draw(&c, &random, 0, 1));
+      c.active.count = 1; // one of them alone
+      contact_event event;
+      arena_mark mark = arena_save(&c.memory);
+      run_event(&c, CAROM_CM, false, &event);
+      double before = kinetic_energy(&c, c.before);
+      worst = fmax(worst, fabs(kinetic_energy(&c, c.v) - before) / before);
+      arena_restore(&c.memory, mark);
+    }
+    event_case_close(&c);
+  }
+  print_message("energy changes by at most %.1e of itself\n", worst);
+  assert_true(worst < 1e-9);
+}
+
+/* Pair contacts of free bodies keep momentum. */
+static void test_pairs_keep_momentum(void **state) {
+  (void)state;
+  const char *const names[] = {"bp5", "bd5"};
+  double worst = 0;
+  for (int k = 0; k < 2; k++) {
+    event_case c;
+    rng random;
+    event_case_open(&c, names[k]);
+    c.system->plane_count = 0;
+    rng_seed(&random, 13, (uint64_t)k);
+    for (int draw = 0; draw < 500; draw++) {
+      assert_true(event_case_draw(&c, &random, -1, rng_uniform(&random, 0, 1)));
+      contact_event event;
+      arena_mark mark = arena_save(&c.memory);
+      run_event(&c, draw % 2 == 0 ? CAROM_CM : CAROM_CMR, true, &event);
+      double change[2] = {0, 0}, scale = 0;
+      for (int b = 0; b < c.system->body_count; b++)
+        for (int i = 0; i < 2; i++) {
+          int at = c.system->bodies[b].first_point * 2 + i;
+          change[i] += (c.v[at] - c.before[at]) / c.model.inverse_mass[b];
+          scale = fmax(scale, fabs(c.before[at]) / c.model.inverse_mass[b]);
+        }
+      worst = fmax(worst, fmax(fabs(change[0]), fabs(change[1])) / scale);
+      arena_restore(&c.memory, mark);
+    }
+    event_case_close(&c);
+  }
+  print_message("momentum changes by at most %.1e of itself\n", worst);
+  assert_true(worst < 1e-12);
+}
+
+/* Cone membership and complementarity of both phases, and constraints held by the impulses. */
+static void test_solutions_are_optimal(void **state) {
+  (void)state;
+  double outside = 0, dual = 0, work = 0, held = 0;
+  for (int k = 0; k < EVENT_SCENES; k++) {
+    event_case c;
+    rng random;
+    event_case_open(&c, event_scenes[k]);
+    rng_seed(&random, 14, (uint64_t)k);
+    int d = c.system->dimension;
+    for (int draw = 0; draw < 300; draw++) {
+      assert_true(event_case_draw(&c, &random, -1, rng_uniform(&random, 0, 1)));
+      contact_event event;
+      arena_mark mark = arena_save(&c.memory);
+      event_impulses impulses = run_event(&c, CAROM_CM, false, &event);
+      double *s_c = arena_doubles(&c.memory, event.size);
+      double *middle = arena_doubles(&c.memory, c.system->coordinate_count);
+
+      // velocity after compression: s = J v', by the impulse alone
+      double *force = arena_zeros(&c.memory, c.system->coordinate_count);
+      double *change = arena_zeros(&c.memory, c.system->coordinate_count);
+      double *lambda = arena_zeros(&c.memory, c.system->row_count);
+      event_jacobian_transpose(&event, impulses.f_c, force);
+      event_inverse_mass(&event, force, change, force, lambda);
+      for (int i = 0; i < c.system->coordinate_count; i++) middle[i] = c.before[i] + change[i];
+      event_jacobian(&event, middle, s_c);
+      double scale_f = 0, scale_s = 0;
+      for (int i = 0; i < event.size; i++) {
+        scale_f = fmax(scale_f, fabs(impulses.f_c[i]));
+        scale_s = fmax(scale_s, fabs(s_c[i]));
+      }
+      event_jacobian(&event, c.before, force);
+      for (int i = 0; i < event.size; i++) scale_s = fmax(scale_s, fabs(force[i]));
+      for (int i = 0; i < event.group.count && scale_f > 0; i++) {
+        const double *f = impulses.f_c + i * d, *s = s_c + i * d;
+        double f_t = d == 2 ? fabs(f[1]) : hypot(f[1], f[2]);
+        double s_t = d == 2 ? fabs(s[1]) : hypot(s[1], s[2]);
+        double product = f[0] * s[0] + f[1] * s[1] + (d == 3 ? f[2] * s[2] : 0);
+        outside = fmax(outside, (f_t - event.mu[i] * f[0]) / scale_f);
+        dual = fmax(dual, (event.mu[i] * s_t - s[0]) / scale_s);
+        work = fmax(work, fabs(product) / (scale_f * scale_s));
+      }
+      // the change of velocity keeps to the equality constraints
+      if (c.system->row_count > 0) {
+        double *rows = arena_doubles(&c.memory, c.system->row_count);
+        double *arm = arena_doubles(&c.memory, c.system->constraint_count * d);
+        for (int i = 0; i < c.system->coordinate_count; i++) change[i] = c.v[i] - c.before[i];
+        double speed = 1e-300;
+        for (int i = 0; i < c.system->coordinate_count; i++) speed = fmax(speed, fabs(change[i]));
+        constraints_arms(&c.model, 0, c.system->constraint_count, c.x, arm);
+        constraints_apply(&c.model, 0, c.system->constraint_count, arm, change, rows);
+        for (int i = 0; i < c.system->row_count; i++)
+          if (speed > 1e-9) held = fmax(held, fabs(rows[i]) / speed);
+      }
+      arena_restore(&c.memory, mark);
+    }
+    event_case_close(&c);
+  }
+  print_message("outside the cone by %.1e, outside the dual cone by %.1e, f.s %.1e, J_E dv %.1e\n",
+                outside, dual, work, held);
+  assert_true(outside < 1e-12);
+  assert_true(dual < 1e-8);
+  assert_true(work < 1e-8);
+  assert_true(held < 1e-10);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_free_flight),
+      cmocka_unit_test(test_gripping_disk),
+      cmocka_unit_test(test_frictionless_disk),
+      cmocka_unit_test(test_sliding_point),
+      cmocka_unit_test(test_two_balls),
+      cmocka_unit_test(test_energy_drift),
+      cmocka_unit_test(test_no_event_gives_energy),
+      cmocka_unit_test(test_elastic_contact_keeps_energy),
+      cmocka_unit_test(test_pairs_keep_momentum),
+      cmocka_unit_test(test_solutions_are_optimal),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
