@@ -6,7 +6,7 @@
 static const double SINGULAR_PIVOT = 1e-11;  // pivot ratio below which a factor is not trusted
 static const double ROUNDING = 1e-13;        // residual of an exact solution
 static const double SETTLED = 1e-3;          // residual at which a regularised problem is left
-static const double LAST_DELTA = 1e-8;       // where the path ends, of the stiffness
+static const double LAST_DELTA = 2e-8;       // where the path ends, of the stiffness
 static const double MARGIN = 1e-9;           // strict complementarity, of the speed
 enum { PATH_STEPS = 10, LONGEST_PATH = 150 };
 
@@ -184,12 +184,12 @@ static bool settle(active_set *a) {
 }
 
 bool active_set_follow(active_set *a) {
-  double reached = INFINITY, delta = 1, ratio = 0.1;
+  double reached = INFINITY, delta = 0.1, ratio = 0.1;
   int last_step = a->steps + LONGEST_PATH;
   memset(a->kept, 0, impulse_bytes(a));
   a->balanced = true;
   while (reached > LAST_DELTA) {
-    if (a->steps > last_step || ratio > 0.9) return false;
+    if (a->steps > last_step || ratio > 0.95) return false;
     a->delta = delta * a->scale->stiffness;
     if (settle(a)) {
       memcpy(a->kept, a->f, impulse_bytes(a));

@@ -159,16 +159,22 @@ cone_interior cone_interior_make(const cone_program *program, const cone_scale *
   for (int k = 0; k < e->start[size]; k++) in.Q[k] = e->H[k] / scale->stiffness;
   cone_reduce(e, program->b, in.q);
   for (int k = 0; k < size; k++) in.q[k] /= scale->speed;
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < count; i++)
     in.bound[i] = program->lower[i] * scale->stiffness / scale->speed;
-    for (int k = e->offset[i]; k < e->offset[i + 1]; k++) {
-      double entry = k == e->offset[i] ? 1 : program->mu[i];
-      in.Q[e->start[k + 1] - 1] += cone_interior_delta(smoothing) * entry * entry;
-    }
-  }
   set_start(&in);
-  cone_interior_measure(&in);
+  cone_interior_set_delta(&in, smoothing > 0 ? cone_interior_delta(smoothing) : CONE_FIRST_DELTA);
   return in;
+}
+
+void cone_interior_set_delta(cone_interior *in, double delta) {
+  const cone_equations *e = &in->equations;
+  for (int i = 0; i < in->program->contact_count; i++)
+    for (int k = e->offset[i]; k < e->offset[i + 1]; k++) {
+      double entry = k == e->offset[i] ? 1 : in->program->mu[i];
+      in->Q[e->start[k + 1] - 1] += (delta - in->delta) * entry * entry;
+    }
+  in->delta = delta;
+  cone_interior_measure(in);
 }
 
 // right = -(Q g + q - z - w e_n)

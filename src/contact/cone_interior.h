@@ -14,10 +14,13 @@
 
 #include "contact/cone_equations.h"
 
-/* delta, in units of the mean diagonal entry of A: of no weight beside the smoothing, if any. */
+/* delta, in units of the mean diagonal entry of A. Without smoothing it begins at the first value
+ * (sets of minimisers are bounded then) and ends at the last (it does not show in the result). With
+ * smoothing it is a share of kappa. */
+#define CONE_FIRST_DELTA 1e-10
+#define CONE_LAST_DELTA 1e-13
 static inline double cone_interior_delta(double smoothing) {
-  double share = 0.1 * smoothing;
-  return share > 1e-10 ? share : 1e-10;
+  return smoothing > 0 ? 0.1 * smoothing : CONE_LAST_DELTA;
 }
 
 /* Scaling of one contact's cone. */
@@ -33,6 +36,7 @@ typedef struct cone_interior {
   double smoothing;       /* kappa; if > 0, g_n >= lower is kept beside the cone everywhere */
   int degree;             /* number of cones and bounds */
   cone_equations equations; /* T = S */
+  double delta;
   double *Q, *q;          /* envelope of the equations, [size] */
   double *g, *z, *w;      /* [size], [size], [contact_count], contiguous; w: duals of the bounds */
   double *saved;          /* the point before the last step */
@@ -49,6 +53,9 @@ typedef struct cone_interior {
 
 cone_interior cone_interior_make(const cone_program *program, const cone_scale *scale,
                                  double smoothing, arena *scratch);
+
+/* Changes delta. */
+void cone_interior_set_delta(cone_interior *in, double delta);
 
 /* Residuals at the present point. */
 void cone_interior_measure(cone_interior *in);

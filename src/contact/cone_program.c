@@ -8,10 +8,10 @@
 #include "contact/cone_interior.h"
 #include "contact/cone_internal.h"
 
-enum { FIRST_STEPS = 12, POLISH_STEPS = 12 };
+enum { FIRST_STEPS = 12, POLISH_STEPS = 12, HAND_OVER_COUNT = 3 };
 
 // complementarity at which the interior point is handed to the active set
-static const double HAND_OVER[] = {1e-6, 1e-9, 1e-12};
+static const double HAND_OVER[HAND_OVER_COUNT] = {1e-6, 1e-9, 1e-12};
 
 cone_program cone_program_clamped(const cone_program *program, arena *scratch) {
   cone_program clamped = *program;
@@ -46,22 +46,20 @@ static bool is_valid(const cone_program *program) {
   return true;
 }
 
+// |f - P(f - rho s)| as a velocity, relative to the speed and to the largest f
 static double residual_of(const cone_program *program, const cone_scale *scale, const double *f,
                           arena *scratch) {
   int d = program->dimension;
   double *s = arena_doubles(scratch, program->contact_count * d);
-  double residual = 0;
+  double residual = 0, magnitude = 1;
   cone_velocity(program, f, s);
   for (int i = 0; i < program->contact_count; i++) {
     double w[MAX_CONE_DIMENSION], projection[MAX_CONE_DIMENSION], rho = scale->rho[i];
     for (int k = 0; k < d; k++) w[k] = f[i * d + k] - rho * s[i * d + k];
     cone_project(d, program->mu[i], program->lower[i], rho, w, projection);
-    for (int k = 0; k < d; k++) {
-      double difference = fabs(f[i * d + k] - projection[k]) / (rho * scale->speed);
-      if (!(difference <= residual)) residual = difference;
-    }
+    active_set_measure(d, 1 / (rho * scale->speed), f + i * d, projection, &residual, &magnitude);
   }
-  return residual;
+  return residual / magnitude;
 }
 
 double cone_residual(const cone_program *given, const double *f, arena *scratch) {
@@ -135,30 +133,36 @@ static void judge_interior(const cone_interior *in, const carom_cone_options *op
     info->status = CAROM_CONE_INACCURATE;
 }
 
+// polishes an interior point of the given accuracy
+static bool hand_over(const cone_interior *in, double error, active_set *a) {
+  cone_interior_impulse(in, a->f);
+  if (active_set_run(a, NULL, POLISH_STEPS)) return true;
+  if (error > HAND_OVER[HAND_OVER_COUNT - 1]) return false;
+  cone_interior_impulse(in, a->f);
+  return active_set_polish(a, 10 * CONE_FIRST_DELTA);
+}
+
 // interior point with attempts to polish on the way
 static void solve_interior(const cone_program *program, const cone_scale *scale,
                            const carom_cone_options *options, active_set *a,
                            cone_solution *solution, arena *scratch) {
   cone_interior in = cone_interior_make(program, scale, 0, scratch);
-  int level = 0, levels = sizeof HAND_OVER / sizeof HAND_OVER[0];
+  int *steps = &solution->info.interior_steps;
+  int level = 0;
   for (bool going = true; going;) {
-    going = solution->info.interior_steps < options->max_iterations &&
-            cone_interior_step(&in, 0) && in.complementarity > 1e-22;
-    solution->info.interior_steps++;
+    going = *steps < options->max_iterations && cone_interior_step(&in, 0) &&
+            in.complementarity > 1e-22;
+    ++*steps;
     double error = fmax(in.complementarity, in.dual_residual);
-    bool ripe = level < levels && error <= HAND_OVER[level];
+    bool ripe = level < HAND_OVER_COUNT && error <= HAND_OVER[level];
     if (!ripe && going) continue;
-    while (level < levels && error <= HAND_OVER[level]) level++;
-    cone_interior_impulse(&in, a->f);
-    if (active_set_run(a, NULL, POLISH_STEPS)) {
+    while (level < HAND_OVER_COUNT && error <= HAND_OVER[level]) level++;
+    if (hand_over(&in, error, a)) {
       take_active_set(a, solution);
       return;
     }
-    cone_interior_impulse(&in, a->f);
-    if (error <= 1e-12 && active_set_polish(a, 1e-9)) {
-      take_active_set(a, solution);
-      return;
-    }
+    if (level == HAND_OVER_COUNT && in.delta > CONE_LAST_DELTA)
+      cone_interior_set_delta(&in, CONE_LAST_DELTA);
   }
   judge_interior(&in, options, solution, scratch);
 }

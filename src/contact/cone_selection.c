@@ -66,25 +66,26 @@ static bool is_movable(const cone_equations *e, const semidefinite *h, int i, do
 
 typedef struct border_report {
   bool unique;   /* the solution is */
-  bool decided;  /* every contact at a border is there by selection */
+  bool decided;  /* the contacts at a border are there by selection, and no other is so */
 } border_report;
 
+// A contact at a border is held there firmly only if minimisers move it. A sliding contact that
+// minimisers move jumps when its mu changes
 static border_report examine_border(active_set *a) {
   arena_mark mark = arena_save(a->scratch);
   int count = a->program->contact_count;
   contact_face *faces = ARENA_ARRAY(a->scratch, contact_face, count);
   bool *border = ARENA_ARRAY(a->scratch, bool, count);
-  border_report report = {.unique = false, .decided = true};
-  if (widen_faces(a, faces, border)) {
-    cone_equations *e = &a->equations;
-    cone_equations_set(e, faces);
-    cone_equations_assemble(e);
-    semidefinite h =
-        semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
-    report.unique = h.rank == e->size;
-    report.decided = !report.unique && e->size <= SEMIDEFINITE_DENSE;
-    for (int i = 0; i < count && report.decided; i++)
-      if (border[i]) report.decided = is_movable(e, &h, i, a->work);
+  bool any = widen_faces(a, faces, border);
+  cone_equations *e = &a->equations;
+  cone_equations_set(e, faces);
+  cone_equations_assemble(e);
+  semidefinite h = semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
+  border_report report = {.unique = h.rank == e->size};
+  report.decided = report.unique ? !any : e->size <= SEMIDEFINITE_DENSE;
+  for (int i = 0; i < count && report.decided && !report.unique; i++) {
+    bool slides = faces[i].state == FREE_SLIDE && !border[i] && a->program->mu[i] > 0;
+    if (border[i] || slides) report.decided = is_movable(e, &h, i, a->work) == border[i];
   }
   arena_restore(a->scratch, mark);
   return report;

@@ -1,0 +1,331 @@
+/* Rollouts as a user of the library meets them: the same bits from any number of threads, no
+ * allocation once warm, errors, interruption, counters. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rollout/rollout.h"
+
+typedef struct batch {
+  carom_system *system;
+  carom_system_info info;
+  int count, size; /* samples, coordinates of a state */
+  double *x0, *v0;
+} batch;
+
+static void batch_open(batch *b, const char *scene, int count) {
+  carom_error error;
+  if (carom_system_load(scene, &b->system, &error) != CAROM_OK) fail_msg("%s", error.message);
+  b->info = carom_system_describe(b->system);
+  b->count = count;
+  b->size = b->info.point_count * b->info.dimension;
+  b->x0 = malloc(sizeof(double) * (size_t)(count * b->size));
+  b->v0 = malloc(sizeof(double) * (size_t)(count * b->size));
+  if (carom_system_sample(b->system, 42, count, b->x0, b->v0, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+}
+
+static void batch_close(batch *b) {
+  carom_system_destroy(b->system);
+  free(b->x0);
+  free(b->v0);
+}
+
+static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
+  const unsigned char *bytes = data;
+  for (size_t i = 0; i < size; i++) hash = (hash ^ bytes[i]) * 0x100000001B3u;
+  return hash;
+}
+
+/* Hash of everything that a run and its derivative give. */
+static uint64_t hash_of_run(const batch *b, int threads, carom_contact_model contact_model) {
+  carom_options options = carom_default_options(b->system);
+  carom_error error;
+  options.threads = threads;
+  options.contact = contact_model;
+  options.steps = options.steps < 100 ? options.steps : 100;
+  carom_rollout *rollout;
+  assert_int_equal(carom_rollout_create(b->system, &options, b->count, &rollout, &error), CAROM_OK);
+  if (carom_rollout_run(rollout, NULL, b->x0, b->v0, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+  size_t numbers = (size_t)b->count * (size_t)(options.steps + 1) * (size_t)b->size;
+  size_t state = sizeof(double) * (size_t)(b->count * b->size);
+  size_t parameters = sizeof(double) * (size_t)carom_parameter_count(b->system);
+  double *x0_bar = malloc(state), *v0_bar = malloc(state), *theta_bar = malloc(parameters);
+  // the loss 1/2 (|x|^2 + |v|^2) of the whole trajectory
+  assert_int_equal(carom_rollout_vjp(rollout, carom_rollout_positions(rollout),
+                                     carom_rollout_velocities(rollout), x0_bar, v0_bar, theta_bar,
+                                     &error),
+                   CAROM_OK);
+  uint64_t hash = 0xCBF29CE484222325u;
+  hash = hash_bytes(hash, carom_rollout_positions(rollout), sizeof(double) * numbers);
+  hash = hash_bytes(hash, carom_rollout_velocities(rollout), sizeof(double) * numbers);
+  hash = hash_bytes(hash, x0_bar, state);
+  hash = hash_bytes(hash, v0_bar, state);
+  hash = hash_bytes(hash, theta_bar, parameters);
+  free(x0_bar);
+  free(v0_bar);
+  free(theta_bar);
+  carom_rollout_destroy(rollout);
+  return hash;
+}
+
+static const char *const scenes[] = {"bp5-e", "bp5",  "bd5",  "cp3-e", "cp3",
+                                     "gyro-e", "gyro", "rope", "bd1"};
+enum { SCENE_COUNT = sizeof scenes / sizeof scenes[0] };
+
+static void test_same_bits_from_any_threads(void **state) {
+  (void)state;
+  for (int k = 0; k < SCENE_COUNT; k++) {
+    batch b;
+    batch_open(&b, scenes[k], 37);
+    for (int contact_model = 0; contact_model < 2; contact_model++) {
+      uint64_t one = hash_of_run(&b, 1, (carom_contact_model)contact_model);
+      assert_true(one == hash_of_run(&b, 1, (carom_contact_model)contact_model));
+      assert_true(one == hash_of_run(&b, 2, (carom_contact_model)contact_model));
+      assert_true(one == hash_of_run(&b, 4, (carom_contact_model)contact_model));
+    }
+    batch_close(&b);
+  }
+}
+
+/* A second pass over the same work asks no memory of the system. */
+static void test_no_allocation_once_warm(void **state) {
+  (void)state;
+  for (int k = 0; k < SCENE_COUNT; k++) {
+    batch b;
+    batch_open(&b, scenes[k], 8);
+    carom_options options = carom_default_options(b.system);
+    carom_error error;
+    options.threads = 1;
+    carom_rollout *rollout;
+    assert_int_equal(carom_rollout_create(b.system, &options, b.count, &rollout, &error), CAROM_OK);
+    long before = 0;
+    for (int pass = 0; pass < 3; pass++) {
+      assert_int_equal(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), CAROM_OK);
+      assert_int_equal(carom_rollout_vjp(rollout, carom_rollout_positions(rollout), NULL, NULL,
+                                         NULL, NULL, &error),
+                       CAROM_OK);
+      if (pass > 0) assert_int_equal(rollout_allocations(rollout), before);
+      before = rollout_allocations(rollout);
+    }
+    assert_true(before > 0);
+    assert_true(carom_rollout_report(rollout).events > 0);
+    carom_rollout_destroy(rollout);
+    batch_close(&b);
+  }
+}
+
+/* carom_simulate gives what a rollout gives, and every sample what it gives alone. */
+static void test_simulate_agrees_with_rollout(void **state) {
+  (void)state;
+  batch b;
+  batch_open(&b, "bd5", 11);
+  carom_options options = carom_default_options(b.system);
+  carom_error error;
+  size_t numbers = (size_t)(b.count * b.size * (options.steps + 1));
+  double *x = malloc(sizeof(double) * numbers), *v = malloc(sizeof(double) * numbers);
+  uint8_t *contacts = malloc((size_t)(b.count * (options.steps + 1)));
+  carom_report report;
+  carom_rollout *rollout;
+  assert_int_equal(carom_simulate(b.system, &options, NULL, b.count, b.x0, b.v0, x, v, contacts,
+                                  &report, &error),
+                   CAROM_OK);
+  assert_int_equal(carom_rollout_create(b.system, &options, b.count, &rollout, &error), CAROM_OK);
+  assert_int_equal(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), CAROM_OK);
+  assert_memory_equal(x, carom_rollout_positions(rollout), sizeof(double) * numbers);
+  assert_memory_equal(v, carom_rollout_velocities(rollout), sizeof(double) * numbers);
+  assert_memory_equal(contacts, carom_rollout_contacts(rollout),
+                      (size_t)(b.count * (options.steps + 1)));
+
+  // counters and flags agree
+  int64_t events = 0;
+  for (int i = 0; i < b.count * (options.steps + 1); i++) events += contacts[i];
+  assert_int_equal(report.events, events);
+  assert_int_equal(report.time_steps, b.count * options.steps);
+  assert_int_equal(report.failed_programs, 0);
+
+  // a sample alone
+  int last = b.count - 1, state_size = b.size * (options.steps + 1);
+  double *alone_x = malloc(sizeof(double) * (size_t)state_size);
+  double *alone_v = malloc(sizeof(double) * (size_t)state_size);
+  assert_int_equal(carom_simulate(b.system, &options, NULL, 1, b.x0 + last * b.size,
+                                  b.v0 + last * b.size, alone_x, alone_v, NULL, NULL, &error),
+                   CAROM_OK);
+  assert_memory_equal(alone_x, x + last * state_size, sizeof(double) * (size_t)state_size);
+  carom_rollout_destroy(rollout);
+  free(alone_x);
+  free(alone_v);
+  free(x);
+  free(v);
+  free(contacts);
+  batch_close(&b);
+}
+
+/* ---- errors ------------------------------------------------------------------------------------ */
+
+static void expect(carom_status status, const carom_error *error, carom_status wanted,
+                   const char *part) {
+  assert_int_equal(status, wanted);
+  assert_int_equal(error->status, wanted);
+  if (strstr(error->message, part) == NULL)
+    fail_msg("'%s' is not in '%s'", part, error->message);
+}
+
+static void test_bad_calls(void **state) {
+  (void)state;
+  batch b;
+  batch_open(&b, "cp3", 2);
+  carom_options good = carom_default_options(b.system), bad;
+  carom_error error;
+  carom_rollout *rollout = NULL;
+  expect(carom_rollout_create(NULL, &good, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
+         "NULL");
+  expect(carom_rollout_create(b.system, &good, 0, &rollout, &error), &error,
+         CAROM_INVALID_ARGUMENT, "batch is 0");
+  bad = good, bad.dt = NAN;
+  expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
+         "options.dt");
+  bad = good, bad.substeps = 0;
+  expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
+         "options.substeps");
+  bad = good, bad.cone.tolerance = 0;
+  expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
+         "options.cone");
+
+  // a derivative before a run
+  assert_int_equal(carom_rollout_create(b.system, &good, 2, &rollout, &error), CAROM_OK);
+  expect(carom_rollout_vjp(rollout, NULL, NULL, NULL, NULL, NULL, &error), &error,
+         CAROM_INVALID_ARGUMENT, "no finished run");
+
+  // bad numbers
+  double *theta = malloc(sizeof(double) * (size_t)carom_parameter_count(b.system));
+  carom_parameters_default(b.system, theta);
+  theta[carom_parameter_segment(b.system, CAROM_FRICTION).offset] = -1;
+  expect(carom_rollout_run(rollout, theta, b.x0, b.v0, &error), &error, CAROM_INVALID_ARGUMENT,
+         "friction");
+  b.x0[b.size + 3] = NAN;
+  expect(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), &error, CAROM_INVALID_DATA,
+         "sample 1");
+  free(theta);
+  carom_rollout_destroy(rollout);
+  batch_close(&b);
+}
+
+/* A step far too large for the system's springs ends in a message, not in NaN. */
+static void test_divergence_is_reported(void **state) {
+  (void)state;
+  batch b;
+  batch_open(&b, "rope", 1);
+  carom_options options = carom_default_options(b.system);
+  options.dt = 5;
+  options.steps = 400;
+  carom_error error;
+  carom_rollout *rollout;
+  assert_int_equal(carom_rollout_create(b.system, &options, 1, &rollout, &error), CAROM_OK);
+  expect(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), &error, CAROM_NUMERICAL_FAILURE,
+         "non-finite at step");
+  expect(carom_rollout_vjp(rollout, NULL, NULL, NULL, NULL, NULL, &error), &error,
+         CAROM_INVALID_ARGUMENT, "no finished run");
+  carom_rollout_destroy(rollout);
+  batch_close(&b);
+}
+
+static bool stop_at_half(void *user, int64_t done, int64_t total) {
+  *(int64_t *)user = done;
+  return 2 * done < total;
+}
+
+static void test_progress_can_stop(void **state) {
+  (void)state;
+  batch b;
+  batch_open(&b, "bp5", 32);
+  carom_options options = carom_default_options(b.system);
+  int64_t done = 0;
+  options.progress = stop_at_half;
+  options.progress_user = &done;
+  carom_error error;
+  carom_rollout *rollout;
+  assert_int_equal(carom_rollout_create(b.system, &options, b.count, &rollout, &error), CAROM_OK);
+  expect(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), &error, CAROM_INTERRUPTED, "stopped");
+  assert_true(2 * done >= (int64_t)b.count * options.steps);
+  carom_rollout_destroy(rollout);
+  batch_close(&b);
+}
+
+/* A program that cannot be solved is counted, kept and can be replayed: a gyroscope whose start moves
+ * its own joint has contact velocities outside the range of A, and friction beyond that of any
+ * material cannot hold them. */
+static void test_failures_are_kept(void **state) {
+  (void)state;
+  batch b;
+  batch_open(&b, "gyro", 16);
+  carom_options options = carom_default_options(b.system);
+  double *theta = malloc(sizeof(double) * (size_t)carom_parameter_count(b.system));
+  carom_parameters_default(b.system, theta);
+  theta[carom_parameter_segment(b.system, CAROM_FRICTION).offset] = 10;
+  for (int i = 0; i < b.count * b.size; i++) b.v0[i] += 0.5 * sin(i);
+  carom_error error;
+  carom_rollout *rollout;
+  assert_int_equal(carom_rollout_create(b.system, &options, b.count, &rollout, &error), CAROM_OK);
+  assert_int_equal(carom_rollout_run(rollout, theta, b.x0, b.v0, &error), CAROM_OK);
+  carom_report report = carom_rollout_report(rollout);
+  assert_true(report.failed_programs > 0);
+  int kept = carom_rollout_failure_count(rollout);
+  assert_int_equal(kept, report.failed_programs < 16 ? (int)report.failed_programs : 16);
+
+  // the copy alone fails for the same reason
+  carom_cone_program program = carom_rollout_failure(rollout, kept - 1);
+  assert_int_equal(program.contact_count, 1);
+  carom_cone_solver *solver;
+  carom_cone_options cone = carom_default_cone_options();
+  carom_cone_info info;
+  double f[3];
+  assert_int_equal(carom_cone_solver_create(&solver, &error), CAROM_OK);
+  assert_int_equal(carom_cone_solver_solve(solver, &program, &cone, f, &info, &error), CAROM_OK);
+  assert_int_equal(info.status, CAROM_CONE_UNBOUNDED);
+  carom_cone_solver_destroy(solver);
+  carom_rollout_destroy(rollout);
+  free(theta);
+  batch_close(&b);
+}
+
+/* The least time steps: none. */
+static void test_zero_steps(void **state) {
+  (void)state;
+  batch b;
+  batch_open(&b, "gyro", 3);
+  carom_options options = carom_default_options(b.system);
+  options.steps = 0;
+  carom_error error;
+  carom_rollout *rollout;
+  assert_int_equal(carom_rollout_create(b.system, &options, 3, &rollout, &error), CAROM_OK);
+  assert_int_equal(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), CAROM_OK);
+  double *x0_bar = malloc(sizeof(double) * (size_t)(3 * b.size));
+  assert_int_equal(carom_rollout_vjp(rollout, b.x0, NULL, x0_bar, NULL, NULL, &error), CAROM_OK);
+  assert_memory_equal(x0_bar, b.x0, sizeof(double) * (size_t)(3 * b.size));
+  free(x0_bar);
+  carom_rollout_destroy(rollout);
+  batch_close(&b);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_same_bits_from_any_threads),
+      cmocka_unit_test(test_no_allocation_once_warm),
+      cmocka_unit_test(test_simulate_agrees_with_rollout),
+      cmocka_unit_test(test_bad_calls),
+      cmocka_unit_test(test_divergence_is_reported),
+      cmocka_unit_test(test_progress_can_stop),
+      cmocka_unit_test(test_failures_are_kept),
+      cmocka_unit_test(test_zero_steps),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
