@@ -29,7 +29,7 @@ static double now(void) {
 }
 
 double bench_least_time(void (*work)(void *user), void *user, double seconds) {
-  enum { LEAST_REPEATS = 5 };
+  enum { LEAST_REPEATS = 3 };
   double least = INFINITY, start = now();
   for (int repeat = 0; repeat < LEAST_REPEATS || now() - start < seconds; repeat++) {
     double begin = now();

@@ -28,7 +28,7 @@ carom_status bench_rope(const bench_options *options, json_t *rows, carom_error 
 carom_status bench_groups(const bench_options *options, json_t *rows, carom_error *error);
 
 /* Least time in seconds of one call of `work(user)`: repeated until `seconds` have passed, at least
- * five times. */
+ * three times. */
 double bench_least_time(void (*work)(void *user), void *user, double seconds);
 
 #endif

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { VELOCITIES = 32, GROWTH_VELOCITIES = 4 };
+enum { VELOCITIES = 32, GROWTH_VELOCITIES = 4, MAX_SIZES = 8, ROUNDS = 4 };
 static const double RADIUS = 0.1, OVERLAP = 1e-3;
 
 static json_t *vector(int dimension, double x, double y) {
@@ -56,35 +56,30 @@ static json_t *row_of_balls(int contacts, int dimension, bool rigid) {
   return ball_scene_end(&scene);
 }
 
-// times a scene and appends a row that begins with `row`
-static carom_status measure(json_t *row, json_t *scene, int velocities, int expected_contacts,
-                            double speed, const bench_options *options, event_times *times,
-                            carom_error *error) {
-  event_fixture f;
-  carom_status status = event_fixture_make(&f, scene, velocities, speed, error);
-  if (status == CAROM_OK && expected_contacts != f.active.count) {
-    status = error_set(error, CAROM_NUMERICAL_FAILURE,
-                       "the bench scene has %d active contacts, expected %d", f.active.count,
-                       expected_contacts);
-  }
-  if (status == CAROM_OK) {
-    *times = event_fixture_time(&f, options->seconds);
-    json_object_set_new(row, "contacts", json_integer(f.active.count));
-  }
-  event_fixture_free(&f);
-  return status;
+// makes a scene's fixture and makes sure that the contacts are those that are meant
+static carom_status make_fixture(event_fixture *f, json_t *scene, int velocities,
+                                 int expected_contacts, double speed, carom_error *error) {
+  carom_status status = event_fixture_make(f, scene, velocities, speed, error);
+  if (status != CAROM_OK || f->active.count == expected_contacts) return status;
+  return error_set(error, CAROM_NUMERICAL_FAILURE,
+                   "the bench scene has %d active contacts, expected %d", f->active.count,
+                   expected_contacts);
 }
 
 static carom_status measure_row(int contacts, int dimension, bool rigid,
                                 const bench_options *options, json_t *rows, carom_error *error) {
-  json_t *row = json_pack("{ss si}", "bodies", rigid ? "rigid" : "point", "dimension", dimension);
-  event_times times = {0};
-  carom_status status = measure(row, row_of_balls(contacts, dimension, rigid), VELOCITIES, contacts,
-                                1.0, options, &times, error);
-  json_object_set_new(row, "forward_us", json_real(1e6 * times.forward));
-  json_object_set_new(row, "reverse_us", json_real(1e6 * times.reverse));
-  json_object_set_new(row, "reverse_ratio", json_real(times.reverse / fmax(times.forward, 1e-12)));
-  json_array_append_new(rows, row);
+  event_fixture f;
+  carom_status status =
+      make_fixture(&f, row_of_balls(contacts, dimension, rigid), VELOCITIES, contacts, 1.0, error);
+  if (status == CAROM_OK) {
+    const event_times times = event_fixture_time(&f, options->seconds);
+    json_array_append_new(
+        rows,
+        json_pack("{ss si si sf sf sf}", "bodies", rigid ? "rigid" : "point", "dimension",
+                  dimension, "contacts", contacts, "forward_us", 1e6 * times.forward, "reverse_us",
+                  1e6 * times.reverse, "reverse_ratio", times.reverse / times.forward));
+  }
+  event_fixture_free(&f);
   return status;
 }
 
@@ -103,18 +98,59 @@ carom_status bench_events(const bench_options *options, json_t *rows, carom_erro
 
 /* ---- growth with size ---- */
 
-// appends times and their ratios to those of the row before
-static void append_growth(json_t *rows, json_t *row, const event_times *times,
-                          event_times *before) {
-  json_object_set_new(row, "forward_ms", json_real(1e3 * times->forward));
-  json_object_set_new(row, "reverse_ms", json_real(1e3 * times->reverse));
-  bool first = before->forward == 0.0;
-  json_object_set_new(row, "forward_growth",
-                      first ? json_null() : json_real(times->forward / before->forward));
-  json_object_set_new(row, "reverse_growth",
-                      first ? json_null() : json_real(times->reverse / before->reverse));
-  json_array_append_new(rows, row);
-  *before = *times;
+/* Events of the same kind, each size twice the one before. */
+typedef struct series {
+  const char *size_name;
+  int first_size;
+  int count;
+  json_t *(*scene)(int size);
+  int (*contacts)(int size);
+  double speed;
+} series;
+
+// all sizes in turn, several times over: what disturbs the machine for a while disturbs them alike
+static carom_status time_rounds(event_fixture *fixtures, int count, const bench_options *options,
+                                event_times *least, carom_error *error) {
+  for (int k = 0; k < count; k++) least[k] = (event_times){INFINITY, INFINITY};
+  for (int round = 0; round < ROUNDS; round++) {
+    for (int k = 0; k < count; k++) {
+      if (!options->go_on()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
+      const event_times times = event_fixture_time(&fixtures[k], options->seconds / ROUNDS);
+      least[k].forward = fmin(least[k].forward, times.forward);
+      least[k].reverse = fmin(least[k].reverse, times.reverse);
+    }
+  }
+  return CAROM_OK;
+}
+
+// a row of times and their ratios to those of half the size
+static json_t *growth_row(const series *s, const event_times *times, int k) {
+  int size = s->first_size << k;
+  const event_times *half = k > 0 ? &times[k - 1] : NULL;
+  return json_pack(
+      "{si si sf sf so so}", s->size_name, size, "contacts", s->contacts(size), "forward_ms",
+      1e3 * times[k].forward, "reverse_ms", 1e3 * times[k].reverse, "forward_growth",
+      half != NULL ? json_real(times[k].forward / half->forward) : json_null(), "reverse_growth",
+      half != NULL ? json_real(times[k].reverse / half->reverse) : json_null());
+}
+
+static carom_status measure_series(const series *s, const bench_options *options, json_t *rows,
+                                   carom_error *error) {
+  event_fixture fixtures[MAX_SIZES];
+  event_times least[MAX_SIZES];
+  carom_status status = CAROM_OK;
+  int made = 0;
+  while (status == CAROM_OK && made < s->count) {
+    int size = s->first_size << made;
+    status = make_fixture(&fixtures[made++], s->scene(size), GROWTH_VELOCITIES, s->contacts(size),
+                          s->speed, error);
+  }
+  if (status == CAROM_OK) status = time_rounds(fixtures, made, options, least, error);
+  for (int k = 0; status == CAROM_OK && k < made; k++) {
+    json_array_append_new(rows, growth_row(s, least, k));
+  }
+  for (int k = 0; k < made; k++) event_fixture_free(&fixtures[k]);
+  return status;
 }
 
 // a zigzag rope whose every bend and stretch is a little beyond its limit
@@ -140,21 +176,11 @@ static json_t *rope_beyond_limits(int points) {
                    "bodies", bodies);
 }
 
+static int rope_contacts(int points) { return 2 * points - 1; }
+
 carom_status bench_rope(const bench_options *options, json_t *rows, carom_error *error) {
-  event_times before = {0};
-  for (int points = 50; points <= 3200; points *= 2) {
-    if (!options->go_on()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
-    json_t *row = json_pack("{si}", "points", points);
-    event_times times;
-    carom_status status = measure(row, rope_beyond_limits(points), GROWTH_VELOCITIES,
-                                  2 * points - 1, 0.1, options, &times, error);
-    if (status != CAROM_OK) {
-      json_decref(row);
-      return status;
-    }
-    append_growth(rows, row, &times, &before);
-  }
-  return CAROM_OK;
+  const series ropes = {"points", 50, 7, rope_beyond_limits, rope_contacts, 0.1};
+  return measure_series(&ropes, options, rows, error);
 }
 
 // triples of touching disks, far from each other
@@ -170,19 +196,9 @@ static json_t *separate_groups(int groups) {
   return ball_scene_end(&scene);
 }
 
+static int group_contacts(int groups) { return 3 * groups; }
+
 carom_status bench_groups(const bench_options *options, json_t *rows, carom_error *error) {
-  event_times before = {0};
-  for (int groups = 8; groups <= 512; groups *= 2) {
-    if (!options->go_on()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
-    json_t *row = json_pack("{si}", "groups", groups);
-    event_times times;
-    carom_status status = measure(row, separate_groups(groups), GROWTH_VELOCITIES, 3 * groups, 1.0,
-                                  options, &times, error);
-    if (status != CAROM_OK) {
-      json_decref(row);
-      return status;
-    }
-    append_growth(rows, row, &times, &before);
-  }
-  return CAROM_OK;
+  const series groups = {"groups", 8, 7, separate_groups, group_contacts, 1.0};
+  return measure_series(&groups, options, rows, error);
 }

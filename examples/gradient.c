@@ -37,7 +37,7 @@ static bool run(carom_rollout *rollout, const inputs *in, size_t last, double *l
   return true;
 }
 
-/* The derivative of the last run, whose loss has the cotangent centre - target at the last state. */
+/* The derivative of the last run: at the last state the cotangent is centre - target. */
 static bool differentiate(carom_rollout *rollout, size_t last, size_t trajectory_size, inputs *bar,
                           carom_error *error) {
   double *x_bar = calloc(trajectory_size, sizeof *x_bar);

@@ -87,7 +87,8 @@ done
 read -ra dependencies <<<"$(pkg-config --cflags jansson hdf5 2>/dev/null)"
 internal=(-Iinclude -Isrc "${dependencies[@]}" -D_GNU_SOURCE -Wno-unused-function)
 for header in src/*/*.h; do
-  expect_empty "$header alone" "$(cc -std=c17 "${warnings[@]}" "${internal[@]}" -x c "$header" 2>&1)"
+  complaints=$(cc -std=c17 "${warnings[@]}" "${internal[@]}" -x c "$header" 2>&1)
+  expect_empty "$header alone" "$complaints"
 done
 
 # the shared library exports what the public header declares, no less and no more

@@ -25,7 +25,8 @@ check() {
 
 # block LANGUAGE: the first fenced block of that language
 block() {
-  awk -v fence="\`\`\`$1" '$0 == fence {inside = 1; next} /^```/ {if (inside) exit} inside' README.md
+  awk -v fence="\`\`\`$1" \
+    '$0 == fence {inside = 1; next} /^```/ {if (inside) exit} inside' README.md
 }
 
 # cached NAME: a variable of the build

@@ -9,11 +9,16 @@ envelope envelope_make(int size, const int *first, arena *scratch) {
   return (envelope){.size = size, .first = first, .start = start};
 }
 
-static double dot(const double *a, const double *b, int count) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int k = 0; k < count; k++) sum += a[k] * b[k];
-  return sum;
+/* Rows are short in most contact problems: four running sums, which compilers keep in one vector
+ * register, without the overhead of a fully vectorised loop. */
+__attribute__((always_inline)) static inline double dot(const double *a, const double *b,
+                                                        int count) {
+  double sum[4] = {0, 0, 0, 0};
+  int k = 0;
+  for (; k + 4 <= count; k += 4)
+    for (int i = 0; i < 4; i++) sum[i] += a[k + i] * b[k + i];
+  for (; k < count; k++) sum[0] += a[k] * b[k];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 double envelope_factor_rows(const envelope *shape, double *values, int begin, int end,

@@ -197,9 +197,11 @@ void cone_interior_measure(cone_interior *in) {
   }
   in->complementarity = in->degree > 0 ? sum / in->degree : 0;
   dual_residual(in);
-  in->dual_residual = 0;
-  for (int k = 0; k < e->size; k++)
+  in->dual_residual = in->largest = 0;
+  for (int k = 0; k < e->size; k++) {
     in->dual_residual = fmax(in->dual_residual, fabs(in->right[k]));
+    in->largest = fmax(in->largest, fabs(in->g[k]));
+  }
 }
 
 // largest deviation of lambda o lambda and (g_n - lower) w from kappa, relative

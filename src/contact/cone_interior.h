@@ -48,6 +48,7 @@ typedef struct cone_interior {
   double *right;          /* [size] */
   double complementarity; /* mean of g.z and (g_n - lower) w */
   double dual_residual;   /* largest entry of Q g + q - z - w e_n */
+  double largest;         /* largest entry of g */
   double centrality;      /* largest entry of lambda o lambda / complementarity - e */
 } cone_interior;
 

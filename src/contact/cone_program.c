@@ -123,12 +123,12 @@ static void judge_interior(const cone_interior *in, const carom_cone_options *op
   take_interior(in, solution);
   carom_cone_info *info = &solution->info;
   info->residual = residual_of(in->program, in->scale, solution->f, scratch);
-  if (info->residual <= options->tolerance)
+  if (is_unbounded(in->program, in->scale, solution->f, scratch))
+    info->status = CAROM_CONE_UNBOUNDED;
+  else if (info->residual <= options->tolerance)
     info->status = CAROM_CONE_DEGENERATE;
   else if (is_indefinite(in->program, in->scale, scratch))
     info->status = CAROM_CONE_INVALID;
-  else if (is_unbounded(in->program, in->scale, solution->f, scratch))
-    info->status = CAROM_CONE_UNBOUNDED;
   else
     info->status = CAROM_CONE_INACCURATE;
 }
@@ -179,7 +179,7 @@ static void solve_smoothed(const cone_program *program, const cone_scale *scale,
     bool near = in.complementarity < 10 * kappa && in.dual_residual < 10 * kappa;
     going = cone_interior_step(&in, near ? kappa : fmax(kappa, 0.1 * in.complementarity));
     info->interior_steps++;
-    found = near && in.centrality <= 1e-12 && in.dual_residual <= 1e-14 * (1 + 1 / kappa);
+    found = near && in.centrality <= 1e-11 && in.dual_residual <= 1e-14 * (1 + in.largest);
   }
   take_interior(&in, solution);
   info->residual = fmax(in.centrality, in.dual_residual);

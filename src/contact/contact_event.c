@@ -133,11 +133,10 @@ static void contact_response(const contact_event *e, int assembly_index, const c
 }
 
 /* Rows of contact `row`, columns of contact `column`: += J_row response, lower triangle. */
-static void place_block(const contact_event *e, int assembly_index, int island, int row, int column,
-                        const double *response) {
+static inline void place_block_in(const int d, const contact_event *e, int assembly_index,
+                                  int island, int row, int column, const double *response) {
   const carom_system *s = e->model->system;
   const contact *c = &e->group.contacts[row];
-  int d = s->dimension;
   int first = e->group.island_first[island];
   double *A = e->A[island];
   const envelope *shape = &e->shape[island];
@@ -151,6 +150,14 @@ static void place_block(const contact_event *e, int assembly_index, int island, 
         for (int j = 0; j < d; j++) entries[l] += c->block[k][i * d + j] * z[j * d + l];
     }
   }
+}
+
+static void place_block(const contact_event *e, int assembly_index, int island, int row, int column,
+                        const double *response) {
+  if (e->model->system->dimension == 2)
+    place_block_in(2, e, assembly_index, island, row, column, response);
+  else
+    place_block_in(3, e, assembly_index, island, row, column, response);
 }
 
 static void make_shapes(contact_event *e, arena *memory) {

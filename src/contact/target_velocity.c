@@ -25,8 +25,9 @@ static int island_end(const contact_event *e, int island) {
 static double row_weight(double tangent_weight, int i) { return i == 0 ? 1 : tangent_weight; }
 
 /* Blocks of J J' between two contacts: sum over common points of block block'. */
-static void place_row_block(const contact *a, const contact *b, int d, double weight,
-                            const envelope *shape, int row, int column, double *values) {
+static inline void place_row_block_in(const int d, const contact *a, const contact *b,
+                                      double weight, const envelope *shape, int row, int column,
+                                      double *values) {
   for (int k = 0; k < a->point_count; k++) {
     for (int l = 0; l < b->point_count; l++) {
       if (a->point[k] != b->point[l]) continue;
@@ -39,6 +40,12 @@ static void place_row_block(const contact *a, const contact *b, int d, double we
         }
     }
   }
+}
+
+static void place_row_block(const contact *a, const contact *b, int d, double weight,
+                            const envelope *shape, int row, int column, double *values) {
+  if (d == 2) place_row_block_in(2, a, b, weight, shape, row, column, values);
+  else place_row_block_in(3, a, b, weight, shape, row, column, values);
 }
 
 static double *row_matrix(const contact_event *e, int island, double weight, const envelope *shape,
@@ -292,9 +299,8 @@ target_velocity target_velocity_make(const contact_event *e, arena *memory) {
   return t;
 }
 
-void event_jacobian_outer(const contact_event *e, double scale, const double *rows,
-                          const double *points, double *block_bar) {
-  int d = e->model->system->dimension;
+static inline void outer_in(const int d, const contact_event *e, double scale, const double *rows,
+                            const double *points, double *block_bar) {
   for (int c = 0; c < e->group.count; c++) {
     const contact *on = &e->group.contacts[c];
     for (int k = 0; k < on->point_count; k++) {
@@ -304,6 +310,12 @@ void event_jacobian_outer(const contact_event *e, double scale, const double *ro
         for (int j = 0; j < d; j++) bar[i * d + j] += scale * rows[c * d + i] * u[j];
     }
   }
+}
+
+void event_jacobian_outer(const contact_event *e, double scale, const double *rows,
+                          const double *points, double *block_bar) {
+  if (e->model->system->dimension == 2) outer_in(2, e, scale, rows, points, block_bar);
+  else outer_in(3, e, scale, rows, points, block_bar);
 }
 
 /* From y_bar, y = J^+ v_d, at constant rank:

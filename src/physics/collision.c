@@ -526,21 +526,32 @@ void contact_geometry_vjp(const carom_system *s, const contact *c, const double 
 
 /* ---- the Jacobian as an operator ------------------------------------------------------------- */
 
-void contact_apply(const contact *c, int dimension, const double *v, double *velocity_c) {
-  int d = dimension;
-  for (int i = 0; i < d; i++) velocity_c[i] = 0;
+/* The loops for a dimension that the compiler knows. */
+static inline void apply_in(const int d, const contact *c, const double *v, double *velocity_c) {
+  double sum[MAX_DIMENSION] = {0};
   for (int k = 0; k < c->point_count; k++) {
     const double *u = v + c->point[k] * d;
     for (int i = 0; i < d; i++)
-      for (int j = 0; j < d; j++) velocity_c[i] += c->block[k][i * d + j] * u[j];
+      for (int j = 0; j < d; j++) sum[i] += c->block[k][i * d + j] * u[j];
   }
+  for (int i = 0; i < d; i++) velocity_c[i] = sum[i];
 }
 
-void contact_apply_transpose(const contact *c, int dimension, const double *impulse, double *out) {
-  int d = dimension;
+static inline void apply_transpose_in(const int d, const contact *c, const double *impulse,
+                                      double *out) {
   for (int k = 0; k < c->point_count; k++) {
     double *u = out + c->point[k] * d;
     for (int i = 0; i < d; i++)
       for (int j = 0; j < d; j++) u[j] += c->block[k][i * d + j] * impulse[i];
   }
+}
+
+void contact_apply(const contact *c, int dimension, const double *v, double *velocity_c) {
+  if (dimension == 2) apply_in(2, c, v, velocity_c);
+  else apply_in(3, c, v, velocity_c);
+}
+
+void contact_apply_transpose(const contact *c, int dimension, const double *impulse, double *out) {
+  if (dimension == 2) apply_transpose_in(2, c, impulse, out);
+  else apply_transpose_in(3, c, impulse, out);
 }

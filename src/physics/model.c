@@ -145,24 +145,30 @@ void model_set_parameters(model *m, const double *theta) {
   }
 }
 
+/* out_k = (sum_l f_l + f_k / lambda_k) / m, without the second term for the centre */
+static inline void rigid_inverse_in(const int d, double inverse, const double *inverse_moment,
+                                    const double *f, double *o) {
+  for (int i = 0; i < d; i++) {
+    double sum = 0;
+    for (int k = 0; k <= d; k++) sum += f[k * d + i];
+    for (int k = d; k >= 1; k--)
+      o[k * d + i] = (sum + f[k * d + i] * inverse_moment[k - 1]) * inverse;
+    o[i] = sum * inverse;
+  }
+}
+
 void mass_inverse_body(const model *m, int body_index, const double *force, double *out) {
   const body *b = &m->system->bodies[body_index];
   int d = m->system->dimension;
   const double *f = force + b->first_point * d;
   double *o = out + b->first_point * d;
   double inverse = m->inverse_mass[body_index];
-  if (!b->rigid) {
+  if (!b->rigid)
     for (int i = 0; i < d; i++) o[i] = f[i] * inverse;
-    return;
-  }
-  // out_k = (sum_l f_l + f_k / lambda_k) / m, without the second term for the centre
-  const double *inverse_moment = m->inverse_moment + body_index * d;
-  for (int i = 0; i < d; i++) {
-    double sum = 0;
-    for (int k = 0; k <= d; k++) sum += f[k * d + i];
-    for (int k = d; k >= 1; k--) o[k * d + i] = (sum + f[k * d + i] * inverse_moment[k - 1]) * inverse;
-    o[i] = sum * inverse;
-  }
+  else if (d == 2)
+    rigid_inverse_in(2, inverse, m->inverse_moment + body_index * d, f, o);
+  else
+    rigid_inverse_in(3, inverse, m->inverse_moment + body_index * d, f, o);
 }
 
 void mass_inverse(const model *m, const double *force, double *out) {
