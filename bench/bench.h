@@ -1,5 +1,6 @@
-/* Measurements of speed. Each fills a table: a JSON array of rows, objects with the same keys in the
- * same order. Times are minima over repeats on one thread; ratios compare numbers of one run. */
+/* Measurements of speed. Each fills a table: a JSON array of rows, objects with the same keys in
+ * the same order. Times are minima over repeats on one thread, in processor time of that thread, so
+ * that other programs on the machine disturb little; ratios compare numbers of one run. */
 #ifndef CAROM_BENCH_BENCH_H
 #define CAROM_BENCH_BENCH_H
 
@@ -27,8 +28,8 @@ carom_status bench_scenes(const bench_options *options, json_t *rows, carom_erro
 carom_status bench_rope(const bench_options *options, json_t *rows, carom_error *error);
 carom_status bench_groups(const bench_options *options, json_t *rows, carom_error *error);
 
-/* Least time in seconds of one call of `work(user)`: repeated until `seconds` have passed, at least
- * three times. */
+/* Least processor time in seconds of one call of `work(user)`, which must stay in its thread.
+ * Repeated until `seconds` have passed, at least three times. */
 double bench_least_time(void (*work)(void *user), void *user, double seconds);
 
 #endif

@@ -58,7 +58,8 @@ static const struct argp argp = {
     options,
     parse,
     "[events] [scenes] [rope] [groups]",
-    "Measures the speed of the engine on one thread, minimum over repeats: contact events by "
+    "Measures the speed of the engine on one thread, processor time, minimum over repeats: contact "
+    "events by "
     "themselves, rollouts of every scene, growth with the length of a rope and with the number of "
     "separate groups of touching disks. Without a name: all."
     "\vExample:\n  carom bench events rope --json",

@@ -19,7 +19,7 @@ static const double FIRST_STEP = 1e-4, LEVEL_FACTOR = 0.125;
 static const double FLOOR = 1e-3;
 /* What two extrapolations, and the slopes on both sides, may differ by. */
 static const double AGREEMENT = 1e-7, KINK = 1e-6;
-/* Rounding errors of a difference are not seen if derivatives are at least this many times larger. */
+/* Rounding errors of a difference are not seen where derivatives are this many times larger. */
 static const double ABOVE_NOISE = 4e6;
 
 /* ---- chunks ---- */

@@ -271,7 +271,7 @@ static void test_failures_are_kept(void **state) {
   double *theta = malloc(sizeof(double) * (size_t)carom_parameter_count(b.system));
   carom_parameters_default(b.system, theta);
   theta[carom_parameter_segment(b.system, CAROM_FRICTION).offset] = 10;
-  for (int i = 0; i < b.count * b.size; i++) b.v0[i] += 0.5 * sin(i);
+  for (int i = 0; i < b.count * b.size; i++) b.v0[i] += 0.05 * sin(i);
   carom_error error;
   carom_rollout *rollout;
   assert_int_equal(carom_rollout_create(b.system, &options, b.count, &rollout, &error), CAROM_OK);

@@ -6,10 +6,12 @@
 enum { REFINEMENTS = 6 };
 
 static double dot(const double *a, const double *b, int count) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int k = 0; k < count; k++) sum += a[k] * b[k];
-  return sum;
+  double sum[4] = {0, 0, 0, 0};
+  int k = 0;
+  for (; k + 4 <= count; k += 4)
+    for (int lane = 0; lane < 4; lane++) sum[lane] += a[k + lane] * b[k + lane];
+  for (; k < count; k++) sum[0] += a[k] * b[k];
+  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 // both triangles of an envelope matrix, dense

@@ -25,12 +25,14 @@ cone_program cone_program_clamped(const cone_program *program, arena *scratch) {
   return clamped;
 }
 
-// adding x * 0 gives NaN for what is not finite
+// 0, or NaN if anything is not finite
 static double not_finite(const double *x, int count) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (int k = 0; k < count; k++) sum += x[k] * 0;
-  return sum;
+  double sum[4] = {0, 0, 0, 0};
+  int k = 0;
+  for (; k + 4 <= count; k += 4)
+    for (int lane = 0; lane < 4; lane++) sum[lane] += x[k + lane] * 0;
+  for (; k < count; k++) sum[0] += x[k] * 0;
+  return sum[0] + sum[1] + sum[2] + sum[3];
 }
 
 static bool is_valid(const cone_program *program) {

@@ -3,6 +3,7 @@
 #include "contact/target_velocity.h"
 #include "physics/constraints.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- operators ------------------------------------------------------------------------------- */
@@ -279,6 +280,22 @@ static cone_solution island_solution(const contact_event *e, int island, double 
                          .info = info[island]};
 }
 
+/* The program with b brought into the range of A. Velocities that drifted off the equality
+ * constraints can make a program unbounded; what is left is the part that impulses can change. */
+static cone_program within_range(cone_program program, arena *scratch) {
+  const envelope *shape = &program.shape;
+  double *b = arena_doubles(scratch, shape->size), *z = arena_doubles(scratch, shape->size);
+  double largest = 0;
+  for (int i = 0; i < shape->size; i++)
+    largest = fmax(largest, program.A[envelope_at(shape, i, i)]);
+  semidefinite A = semidefinite_make(shape, program.A, 1e-11 * largest, scratch);
+  memcpy(z, program.b, sizeof(double) * (size_t)shape->size);
+  semidefinite_solve(&A, z);
+  envelope_multiply(shape, program.A, z, b);
+  program.b = b;
+  return program;
+}
+
 static void solve_phase(const contact_event *e, const double *b, const double *lower, double *f,
                         double *dual, unsigned char *state, carom_cone_info *info,
                         arena *scratch) {
@@ -286,9 +303,18 @@ static void solve_phase(const contact_event *e, const double *b, const double *l
     cone_program program = contact_event_program(e, island, b, lower);
     cone_solution solution = island_solution(e, island, f, dual, state, info);
     cone_solve(&program, &e->options->cone, false, &solution, scratch);
-    info[island] = solution.info;
     if (solution.info.status > CAROM_CONE_DEGENERATE && e->failures != NULL)
       program_log_add(e->failures, &program);
+    if (solution.info.status == CAROM_CONE_UNBOUNDED) {
+      // it stays a failure, but with an impulse that the bodies can bear
+      arena_mark mark = arena_save(scratch);
+      program = within_range(program, scratch);
+      cone_solve(&program, &e->options->cone, false, &solution, scratch);
+      if (solution.info.status <= CAROM_CONE_DEGENERATE)
+        solution.info.status = CAROM_CONE_UNBOUNDED;
+      arena_restore(scratch, mark);
+    }
+    info[island] = solution.info;
   }
 }
 
@@ -413,6 +439,7 @@ static void phase_vjp(const contact_event *e, const double *v_after, const doubl
   for (int island = 0; island < e->group.island_count; island++) {
     int first = e->group.island_first[island];
     cone_program program = contact_event_program(e, island, b, lower);
+    if (info[island].status == CAROM_CONE_UNBOUNDED) program = within_range(program, scratch);
     cone_solution solution = island_solution(e, island, f, dual, state, info);
     bool has_second = false;
     cone_solve_vjp(&program, &e->options->cone, &solution, f_bar + first * d, p + first * d,
