@@ -162,8 +162,12 @@ static void test_golden(void **state) {
   for (size_t p = 0; p < json_array_size(problems); p++) {
     json_t *problem = json_array_get(problems, p);
     golden_program g = read_golden(problem);
-    carom_cone_program program = {.contact_count = g.contacts, .dimension = g.dimension, .A = g.A,
-                                  .b = g.b, .mu = g.mu, .lower = g.lower};
+    carom_cone_program program = {.contact_count = g.contacts,
+                                  .dimension = g.dimension,
+                                  .A = g.A,
+                                  .b = g.b,
+                                  .mu = g.mu,
+                                  .lower = g.lower};
     double *f = arena_doubles(&memory, g.size), *product = arena_zeros(&memory, g.rows);
     carom_cone_info info;
     assert_int_equal(carom_cone_solver_solve(solver, &program, NULL, f, &info, NULL), CAROM_OK);
@@ -199,8 +203,13 @@ static cone_solution solve_single(int d, double c, double mu, double lower) {
   if (d > 1) b[1] = c;
   limits[0] = mu;
   limits[1] = lower;
-  cone_program program = {.contact_count = 1, .dimension = d, .shape = dense_shape(d, &memory),
-                          .A = A, .b = b, .mu = limits, .lower = limits + 1};
+  cone_program program = {.contact_count = 1,
+                          .dimension = d,
+                          .shape = dense_shape(d, &memory),
+                          .A = A,
+                          .b = b,
+                          .mu = limits,
+                          .lower = limits + 1};
   return solve(&program, 0);
 }
 
@@ -236,8 +245,13 @@ static void test_single_contacts(void **state) {
 static void test_separation(void **state) {
   (void)state;
   double A[] = {2, 0.1, 1}, b[] = {1, -0.3}, mu[] = {0.5}, lower[] = {0};
-  cone_program program = {.contact_count = 1, .dimension = 2, .shape = dense_shape(2, &memory),
-                          .A = A, .b = b, .mu = mu, .lower = lower};
+  cone_program program = {.contact_count = 1,
+                          .dimension = 2,
+                          .shape = dense_shape(2, &memory),
+                          .A = A,
+                          .b = b,
+                          .mu = mu,
+                          .lower = lower};
   cone_solution s = solve(&program, 0);
   assert_int_equal(s.info.status, CAROM_CONE_SOLVED);
   assert_int_equal(s.state[0], BOUND_SLIDE);
@@ -251,10 +265,9 @@ static void test_duplicates_share(void **state) {
   double A[10], b[] = {-1, 0.2, -1, 0.2}, mu[] = {0.5, 0.5}, lower[] = {0, 0};
   envelope shape = dense_shape(4, &memory);
   for (int i = 0; i < 4; i++)
-    for (int j = 0; j <= i; j++)
-      A[envelope_at(&shape, i, j)] = i % 2 == j % 2 ? 1 + i % 2 : 0.1;
-  cone_program program = {.contact_count = 2, .dimension = 2, .shape = shape, .A = A, .b = b,
-                          .mu = mu, .lower = lower};
+    for (int j = 0; j <= i; j++) A[envelope_at(&shape, i, j)] = i % 2 == j % 2 ? 1 + i % 2 : 0.1;
+  cone_program program = {
+      .contact_count = 2, .dimension = 2, .shape = shape, .A = A, .b = b, .mu = mu, .lower = lower};
   cone_solution s = solve(&program, 0);
   assert_int_equal(s.info.status, CAROM_CONE_SOLVED);
   assert_true(s.info.singular);
@@ -271,8 +284,11 @@ static void test_optimality(void **state) {
     clear_memory(NULL);
     rng r;
     rng_seed(&r, 21, (uint64_t)t);
-    problem_kind kind = {.mass_ratio = 10, .any_friction = true, .duplicates = t % 3 == 0,
-                         .grazing = t % 5 == 0, .restitution = t % 2 == 0};
+    problem_kind kind = {.mass_ratio = 10,
+                         .any_friction = true,
+                         .duplicates = t % 3 == 0,
+                         .grazing = t % 5 == 0,
+                         .restitution = t % 2 == 0};
     cone_problem problem = cone_problem_random(&r, &kind, &memory);
     cone_solution s = solve(&problem.program, 0);
     assert_true(s.info.status <= CAROM_CONE_DEGENERATE);
@@ -289,8 +305,8 @@ static void test_least_norm(void **state) {
     clear_memory(NULL);
     rng r;
     rng_seed(&r, 22, (uint64_t)t);
-    problem_kind kind = {.mass_ratio = 1, .body_count = 1, .contact_count = 2 + t % 7,
-                         .restitution = t % 2 == 0};
+    problem_kind kind = {
+        .mass_ratio = 1, .body_count = 1, .contact_count = 2 + t % 7, .restitution = t % 2 == 0};
     cone_problem problem = cone_problem_random(&r, &kind, &memory);
     cone_solution s = solve(&problem.program, 0), near[2];
     if (!s.info.singular) continue;
@@ -298,7 +314,8 @@ static void test_least_norm(void **state) {
     int size = problem.program.shape.size;
     const double epsilon = 1e-5;
     for (int k = 0; k < 2; k++) {
-      for (int i = 0; i < size; i++) problem.A[envelope_at(&problem.program.shape, i, i)] += epsilon;
+      for (int i = 0; i < size; i++)
+        problem.A[envelope_at(&problem.program.shape, i, i)] += epsilon;
       near[k] = solve(&problem.program, 0);
     }
     for (int i = 0; i < size; i++)
@@ -372,8 +389,10 @@ static direction random_direction(rng *r, const cone_problem *problem) {
   int n = problem->program.shape.size, D = problem->freedom_count;
   int count = problem->program.contact_count;
   const double *v = find_velocity(problem);
-  direction way = {.dG = arena_zeros(&memory, D * n), .db = arena_zeros(&memory, n),
-                   .db2 = arena_zeros(&memory, n), .dmu = arena_doubles(&memory, count),
+  direction way = {.dG = arena_zeros(&memory, D * n),
+                   .db = arena_zeros(&memory, n),
+                   .db2 = arena_zeros(&memory, n),
+                   .dmu = arena_doubles(&memory, count),
                    .dlower = arena_doubles(&memory, count)};
   double *Y = arena_doubles(&memory, D * D), *Z = arena_doubles(&memory, n * n);
   for (int k = 0; k < D * D; k++) Y[k] = 0.3 * rng_normal(r);
@@ -499,8 +518,8 @@ static void test_derivative_full_rank(void **state) {
   (void)state;
   for (int d = 2; d <= 3; d++)
     for (int contacts = 1; contacts <= 5; contacts += 2) {
-      problem_kind kind = {.dimension = d, .contact_count = contacts, .body_count = 3 * contacts,
-                           .mass_ratio = 10};
+      problem_kind kind = {
+          .dimension = d, .contact_count = contacts, .body_count = 3 * contacts, .mass_ratio = 10};
       check_derivatives(&kind, 31, 0, 30, 25);
       kind.restitution = true;
       check_derivatives(&kind, 32, 0, 30, 20);
@@ -512,8 +531,8 @@ static void test_derivative_singular(void **state) {
   (void)state;
   for (int d = 2; d <= 3; d++)
     for (int contacts = 2; contacts <= 8; contacts += 3) {
-      problem_kind kind = {.dimension = d, .contact_count = contacts, .body_count = 1,
-                           .mass_ratio = 1};
+      problem_kind kind = {
+          .dimension = d, .contact_count = contacts, .body_count = 1, .mass_ratio = 1};
       check_derivatives(&kind, 33, 0, 30, 25);
       kind.restitution = true;
       check_derivatives(&kind, 34, 0, 30, 20);
@@ -529,8 +548,8 @@ static void test_derivative_smoothed(void **state) {
     check_derivatives(&kind, 35, k == 0 ? 1e-1 : 1e-3, 25, 25);
     kind = (problem_kind){.mass_ratio = 10, .any_friction = true};
     check_derivatives(&kind, 36, k == 0 ? 1e-1 : 1e-3, 25, 25);
-    kind = (problem_kind){.mass_ratio = 10, .contact_count = 4, .body_count = 12,
-                          .restitution = k == 0};
+    kind = (problem_kind){
+        .mass_ratio = 10, .contact_count = 4, .body_count = 12, .restitution = k == 0};
     check_derivatives(&kind, 37, 1e-5, 25, 25);
   }
 }
@@ -542,8 +561,13 @@ static void test_derivative_one_sided(void **state) {
   double p[2], p2[2], f2[2], mu_bar, lower_bar, value[2];
   const double step = 1e-7;
   carom_cone_options options = carom_default_cone_options();
-  cone_program program = {.contact_count = 1, .dimension = 2, .shape = dense_shape(2, &memory),
-                          .A = A, .b = b, .mu = mu, .lower = lower};
+  cone_program program = {.contact_count = 1,
+                          .dimension = 2,
+                          .shape = dense_shape(2, &memory),
+                          .A = A,
+                          .b = b,
+                          .mu = mu,
+                          .lower = lower};
   bool has_second;
   cone_solution s = solve(&program, 0);
   cone_solve_vjp(&program, &options, &s, f_bar, p, &mu_bar, &lower_bar, p2, f2, &has_second,
@@ -592,8 +616,8 @@ static cone_problem make_chain(int count, int d, arena *a) {
   int size = count * d;
   int *first = ARENA_ARRAY(a, int, size);
   for (int i = 0; i < size; i++) first[i] = i < d ? 0 : (i / d - 1) * d;
-  cone_problem chain = {.b = arena_doubles(a, size), .mu = arena_doubles(a, count),
-                        .lower = arena_zeros(a, count)};
+  cone_problem chain = {
+      .b = arena_doubles(a, size), .mu = arena_doubles(a, count), .lower = arena_zeros(a, count)};
   envelope shape = envelope_make(size, first, a);
   chain.A = arena_doubles(a, shape.start[size]);
   rng r;
@@ -605,8 +629,13 @@ static cone_problem make_chain(int count, int d, arena *a) {
     chain.b[i] = rng_normal(&r) - (i % d == 0 ? 0.5 : 0);
   }
   for (int i = 0; i < count; i++) chain.mu[i] = i % 7 == 0 ? 0 : rng_uniform(&r, 0.1, 1);
-  chain.program = (cone_program){.contact_count = count, .dimension = d, .shape = shape,
-                                 .A = chain.A, .b = chain.b, .mu = chain.mu, .lower = chain.lower};
+  chain.program = (cone_program){.contact_count = count,
+                                 .dimension = d,
+                                 .shape = shape,
+                                 .A = chain.A,
+                                 .b = chain.b,
+                                 .mu = chain.mu,
+                                 .lower = chain.lower};
   return chain;
 }
 
@@ -644,16 +673,26 @@ static void test_unbounded(void **state) {
   (void)state;
   // nothing resists the normal direction
   double A[] = {0, 0, 1}, b[] = {-1, 0.2}, mu[] = {0.5}, lower[] = {0};
-  cone_program program = {.contact_count = 1, .dimension = 2, .shape = dense_shape(2, &memory),
-                          .A = A, .b = b, .mu = mu, .lower = lower};
+  cone_program program = {.contact_count = 1,
+                          .dimension = 2,
+                          .shape = dense_shape(2, &memory),
+                          .A = A,
+                          .b = b,
+                          .mu = mu,
+                          .lower = lower};
   cone_solution s = solve(&program, 0);
   assert_int_equal(s.info.status, CAROM_CONE_UNBOUNDED);
   assert_true(isfinite(s.f[0]) && isfinite(s.f[1]));
 
   // two contacts squeeze a body that nothing pushes: bounded, and least norm is zero
   double squeeze[] = {1, -1, 1}, still[] = {0, 0}, no_friction[] = {0, 0}, none[] = {0, 0};
-  program = (cone_program){.contact_count = 2, .dimension = 1, .shape = dense_shape(2, &memory),
-                           .A = squeeze, .b = still, .mu = no_friction, .lower = none};
+  program = (cone_program){.contact_count = 2,
+                           .dimension = 1,
+                           .shape = dense_shape(2, &memory),
+                           .A = squeeze,
+                           .b = still,
+                           .mu = no_friction,
+                           .lower = none};
   s = solve(&program, 0);
   assert_true(s.info.status <= CAROM_CONE_DEGENERATE);
   assert_near(s.f[0], 0, 1e-12);
@@ -668,8 +707,13 @@ static void test_unbounded(void **state) {
 static void test_invalid(void **state) {
   (void)state;
   double A[] = {1, 2, 1}, b[] = {-1, 0.2}, mu[] = {0.5}, lower[] = {0};
-  cone_program program = {.contact_count = 1, .dimension = 2, .shape = dense_shape(2, &memory),
-                          .A = A, .b = b, .mu = mu, .lower = lower};
+  cone_program program = {.contact_count = 1,
+                          .dimension = 2,
+                          .shape = dense_shape(2, &memory),
+                          .A = A,
+                          .b = b,
+                          .mu = mu,
+                          .lower = lower};
   cone_solution s;
   const double bad[] = {NAN, INFINITY, -INFINITY};
   double *const places[] = {&A[1], &b[0], &mu[0], &lower[0]};

@@ -93,15 +93,16 @@ static void try_program(rng *r, const problem_kind *kind, tally *sum, arena *mem
 }
 
 static void report(const tally *sum) {
-  print_message("  %d programs: %.4f %% to 1e-8 (worst %.1e); %d solved, %d degenerate, "
-                "%d inaccurate, %d unbounded, %d invalid\n",
-                sum->tried, 100.0 * sum->within / sum->tried, sum->worst, sum->by_status[0],
-                sum->by_status[1], sum->by_status[2], sum->by_status[3], sum->by_status[4]);
-  print_message("  least-norm selection in %.1f %%, interior point in %.2f %% (at most %d steps); "
-                "Newton steps: mean %.1f, at most %d\n",
-                100.0 * sum->singular / sum->tried, 100.0 * sum->interior / sum->tried,
-                sum->most_interior_steps, (double)sum->newton_steps / sum->tried,
-                sum->most_newton_steps);
+  print_message(
+      "  %d programs: %.4f %% to 1e-8 (worst %.1e); %d solved, %d degenerate, "
+      "%d inaccurate, %d unbounded, %d invalid\n",
+      sum->tried, 100.0 * sum->within / sum->tried, sum->worst, sum->by_status[0],
+      sum->by_status[1], sum->by_status[2], sum->by_status[3], sum->by_status[4]);
+  print_message(
+      "  least-norm selection in %.1f %%, interior point in %.2f %% (at most %d steps); "
+      "Newton steps: mean %.1f, at most %d\n",
+      100.0 * sum->singular / sum->tried, 100.0 * sum->interior / sum->tried,
+      sum->most_interior_steps, (double)sum->newton_steps / sum->tried, sum->most_newton_steps);
 }
 
 static void test_random_programs(void **state) {

@@ -19,14 +19,14 @@ enum { SEMIDEFINITE_DENSE = 200 };
 
 typedef struct semidefinite {
   int size;
-  int rank;      /* size where H is definite; of a large matrix only "below size" is meant */
-  double *L;     /* [size][size], the first `rank` columns used */
+  int rank;  /* size where H is definite; of a large matrix only "below size" is meant */
+  double *L; /* [size][size], the first `rank` columns used */
   envelope gram_shape;
-  double *gram;  /* factor of L'L */
+  double *gram;          /* factor of L'L */
   const envelope *shape; /* large matrices: of `values` and `factor` */
   const double *values;
   double *factor;
-  double *work;  /* [2 size] */
+  double *work; /* [2 size] */
 } semidefinite;
 
 /* Factorises H (kept for large matrices). Pivots not above `threshold` count as zero. */

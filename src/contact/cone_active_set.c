@@ -3,11 +3,11 @@
 #include <math.h>
 #include <string.h>
 
-static const double SINGULAR_PIVOT = 1e-11;  // pivot ratio below which a factor is not trusted
-static const double ROUNDING = 1e-13;        // residual of an exact solution
-static const double SETTLED = 1e-3;          // residual at which a regularised problem is left
-static const double LAST_DELTA = 2e-8;       // where the path ends, of the stiffness
-static const double MARGIN = 1e-9;           // strict complementarity, of the speed
+static const double SINGULAR_PIVOT = 1e-11; // pivot ratio below which a factor is not trusted
+static const double ROUNDING = 1e-13;       // residual of an exact solution
+static const double SETTLED = 1e-3;         // residual at which a regularised problem is left
+static const double LAST_DELTA = 2e-8;      // where the path ends, of the stiffness
+static const double MARGIN = 1e-9;          // strict complementarity, of the speed
 enum { PATH_STEPS = 10, LONGEST_PATH = 150 };
 
 active_set active_set_make(const cone_program *program, const cone_scale *scale, double tolerance,
@@ -176,8 +176,8 @@ bool active_set_run(active_set *a, const unsigned char *states, int max_steps) {
 static bool settle(active_set *a) {
   for (int attempt = 0; attempt < 2; attempt++) {
     memcpy(a->f, a->kept, impulse_bytes(a));
-    double enough = a->balanced ? SETTLED : SETTLED * fmin(a->delta / a->scale->stiffness, 1);
-    if (iterate(a, PATH_STEPS, enough)) return true;
+    double unit = a->balanced ? 1 : fmin(a->delta / a->scale->stiffness, 1);
+    if (iterate(a, PATH_STEPS, SETTLED * unit)) return true;
     a->balanced = !a->balanced;
   }
   return false;
@@ -204,8 +204,8 @@ bool active_set_follow(active_set *a) {
 }
 
 bool active_set_polish(active_set *a, double delta) {
-  a->delta = delta * a->scale->stiffness;
   memcpy(a->kept, a->f, impulse_bytes(a));
+  a->delta = delta * a->scale->stiffness;
   a->balanced = true;
   return settle(a) && active_set_select(a);
 }

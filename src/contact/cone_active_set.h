@@ -17,22 +17,22 @@
 typedef struct active_set {
   const cone_program *program;
   const cone_scale *scale;
-  double tolerance;     /* largest residual that counts as solved */
+  double tolerance; /* largest residual that counts as solved */
   cone_equations equations;
-  contact_face *faces;  /* that the last step was made with */
-  contact_face *next;   /* that its result asks for */
-  int changes;          /* contacts where the two differ */
-  double *f, *s;        /* [C] */
-  double *kept;         /* [C] an f to come back to */
-  double *y, *work;     /* [C], [2 C] */
-  double delta;         /* regulariser */
-  bool balanced;        /* rho is chosen so that rho s is as large as f */
-  double residual;      /* |f - P(f - rho s)| as a velocity, of the regularised problem, relative to
+  contact_face *faces; /* that the last step was made with */
+  contact_face *next;  /* that its result asks for */
+  int changes;         /* contacts where the two differ */
+  double *f, *s;       /* [C] */
+  double *kept;        /* [C] an f to come back to */
+  double *y, *work;    /* [C], [2 C] */
+  double delta;        /* regulariser */
+  bool balanced;       /* rho is chosen so that rho s is as large as f */
+  double residual;     /* |f - P(f - rho s)| as a velocity, of the regularised problem, relative to
                            the speed and to the magnitude */
-  double magnitude;     /* largest f as a velocity relative to the speed, at least 1 */
-  int steps;            /* Newton steps made, over all runs */
-  bool singular;        /* the solution is a least-norm selection */
-  bool degenerate;      /* a contact lies on the border between two states */
+  double magnitude;    /* largest f as a velocity relative to the speed, at least 1 */
+  int steps;           /* Newton steps made, over all runs */
+  bool singular;       /* the solution is a least-norm selection */
+  bool degenerate;     /* a contact lies on the border between two states */
   arena *scratch;
 } active_set;
 

@@ -32,8 +32,7 @@ cone_scale cone_scale_make(const cone_program *program, arena *scratch) {
   scale.stiffness = stiffness > 0 ? power_of_two_near(stiffness) : 1;
   speed = fmax(speed, bound * stiffness);
   scale.speed = speed > 0 ? power_of_two_near(speed) : 1;
-  for (int i = 0; i < count; i++)
-    scale.rho[i] = 1 / fmax(scale.rho[i], 1e-10 * scale.stiffness);
+  for (int i = 0; i < count; i++) scale.rho[i] = 1 / fmax(scale.rho[i], 1e-10 * scale.stiffness);
   return scale;
 }
 

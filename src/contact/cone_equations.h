@@ -37,7 +37,8 @@ typedef struct contact_face {
   contact_state state;
   double n[2];
   double curvature;
-  double weight; /* length of the column (0, n') is 1/sqrt(weight); 1 but for least-norm selection */
+  double
+      weight; /* length of the column (0, n') is 1/sqrt(weight); 1 but for least-norm selection */
 } contact_face;
 
 typedef struct cone_equations {
@@ -47,9 +48,9 @@ typedef struct cone_equations {
   double *T;        /* [contact_count][column][row], 9 numbers a contact */
   double *diagonal; /* [size] added to the diagonal */
   int *first, *start;
-  envelope shape;   /* of H */
+  envelope shape; /* of H */
   double *H;
-  double *rows;     /* work space of the assembly, [3][C] */
+  double *rows; /* work space of the assembly, [3][C] */
 } cone_equations;
 
 cone_scale cone_scale_make(const cone_program *program, arena *scratch);
@@ -59,8 +60,8 @@ contact_face cone_project(int dimension, double mu, double lower, double rho, co
                           double *projection);
 
 /* The face of a contact of a solution, from its state, f and s. */
-contact_face cone_face(int dimension, double mu, double lower, contact_state state,
-                       const double *f, const double *s);
+contact_face cone_face(int dimension, double mu, double lower, contact_state state, const double *f,
+                       const double *s);
 
 /* How many columns T has for a contact. */
 int cone_columns(int dimension, double mu, double lower, contact_state state);

@@ -46,8 +46,7 @@ cone_scaling cone_scaling_make(int size, const double *g, const double *z) {
   double tail = tail_length(size, scaling.point);
   scaling.point[0] = sqrt(1 + tail * tail);
   double length = sqrt(2 * (scaling.point[0] + 1));
-  for (int k = 0; k < size; k++)
-    scaling.root[k] = (scaling.point[k] + (k == 0 ? 1 : 0)) / length;
+  for (int k = 0; k < size; k++) scaling.root[k] = (scaling.point[k] + (k == 0 ? 1 : 0)) / length;
   return scaling;
 }
 
@@ -112,8 +111,7 @@ void cone_interior_equations(cone_equations *e, contact_face *faces) {
     faces[i] = (contact_face){.state = FREE_STICK, .weight = 1};
   cone_equations_set(e, faces);
   for (int i = 0; i < program->contact_count; i++)
-    for (int k = 1; k < e->offset[i + 1] - e->offset[i]; k++)
-      e->T[9 * i + 4 * k] = program->mu[i];
+    for (int k = 1; k < e->offset[i + 1] - e->offset[i]; k++) e->T[9 * i + 4 * k] = program->mu[i];
   cone_equations_assemble(e);
 }
 
@@ -159,8 +157,7 @@ cone_interior cone_interior_make(const cone_program *program, const cone_scale *
   for (int k = 0; k < e->start[size]; k++) in.Q[k] = e->H[k] / scale->stiffness;
   cone_reduce(e, program->b, in.q);
   for (int k = 0; k < size; k++) in.q[k] /= scale->speed;
-  for (int i = 0; i < count; i++)
-    in.bound[i] = program->lower[i] * scale->stiffness / scale->speed;
+  for (int i = 0; i < count; i++) in.bound[i] = program->lower[i] * scale->stiffness / scale->speed;
   set_start(&in);
   cone_interior_set_delta(&in, smoothing > 0 ? cone_interior_delta(smoothing) : CONE_FIRST_DELTA);
   return in;

@@ -33,13 +33,13 @@ typedef struct cone_scaling {
 typedef struct cone_interior {
   const cone_program *program;
   const cone_scale *scale;
-  double smoothing;       /* kappa; if > 0, g_n >= lower is kept beside the cone everywhere */
-  int degree;             /* number of cones and bounds */
+  double smoothing;         /* kappa; if > 0, g_n >= lower is kept beside the cone everywhere */
+  int degree;               /* number of cones and bounds */
   cone_equations equations; /* T = S */
   double delta;
-  double *Q, *q;          /* envelope of the equations, [size] */
-  double *g, *z, *w;      /* [size], [size], [contact_count], contiguous; w: duals of the bounds */
-  double *saved;          /* the point before the last step */
+  double *Q, *q;     /* envelope of the equations, [size] */
+  double *g, *z, *w; /* [size], [size], [contact_count], contiguous; w: duals of the bounds */
+  double *saved;     /* the point before the last step */
   int point_size;
   double *bound;          /* [contact_count] lower in scaled units */
   cone_scaling *scaling;  /* [contact_count] */

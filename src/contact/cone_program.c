@@ -188,8 +188,8 @@ static void solve_smoothed(const cone_program *program, const cone_scale *scale,
   if (info->residual <= options->tolerance)
     info->status = CAROM_CONE_SOLVED;
   else
-    info->status = is_indefinite(program, scale, scratch) ? CAROM_CONE_INVALID
-                                                          : CAROM_CONE_INACCURATE;
+    info->status =
+        is_indefinite(program, scale, scratch) ? CAROM_CONE_INVALID : CAROM_CONE_INACCURATE;
 }
 
 static void solve_hard(const cone_program *program, const cone_scale *scale,

@@ -6,12 +6,15 @@
  * first[] is a multiple of `dimension` and the same for all rows of one contact.
  *
  * The work is done in two ways that check each other:
- *  - active set (cone_active_set.c): every contact is in one of four states; Newton's method on
+ *  - active set (cone_active_set.h): every contact is in one of four states; Newton's method on
  *    the equations of those states, states revised by projecting f - rho s on the cone. Exact
- *    (about 1e-15) and fast when it ends; it is accepted only if all optimality conditions hold.
- *  - interior point (cone_interior.c): Nesterov-Todd scaled primal-dual method, globally
- *    convergent; used where the active set does not settle, and its end is polished by the active
- *    set again. It alone serves the smoothed problem (options.smoothing > 0).
+ *    (about 1e-15) and fast; it is accepted only if all optimality conditions hold. Where it
+ *    cycles, or where A is singular and f not unique, it follows the solutions of A + delta I to
+ *    small delta, and ends at the minimiser of least norm (cone_selection.c).
+ *  - interior point (cone_interior.h): Nesterov-Todd scaled primal-dual method, globally
+ *    convergent; used where the active set does not settle (about one random program in 1000), and
+ *    its end is polished by the active set again. It alone serves the smoothed problem
+ *    (options.smoothing > 0).
  *
  * With s = Af + b (the contact velocity after the impulse) the states are:
  *   FREE_STICK   f inside the cone, f_n > lower             s = 0
@@ -38,20 +41,20 @@ typedef enum contact_state {
 typedef struct cone_program {
   int contact_count;
   int dimension;
-  envelope shape;       /* of A */
-  const double *A;      /* lower triangle in `shape` */
-  const double *b;      /* [contact_count * dimension] */
-  const double *mu;     /* [contact_count] */
-  const double *lower;  /* [contact_count]; below 0 is as good as 0 */
-  double scale;         /* size of the velocities that b is a difference of, so that rounding in a
+  envelope shape;      /* of A */
+  const double *A;     /* lower triangle in `shape` */
+  const double *b;     /* [contact_count * dimension] */
+  const double *mu;    /* [contact_count] */
+  const double *lower; /* [contact_count]; below 0 is as good as 0 */
+  double scale;        /* size of the velocities that b is a difference of, so that rounding in a
                            b that cancels to zero is not taken for a problem; 0: b's own size */
 } cone_program;
 
 /* What is kept of a solution: enough, with the program, to differentiate it. */
 typedef struct cone_solution {
-  double *f;             /* [C] */
-  unsigned char *state;  /* [contact_count] a contact_state */
-  double *dual;          /* [C + contact_count] cone duals z and bound duals w, used where state is
+  double *f;            /* [C] */
+  unsigned char *state; /* [contact_count] a contact_state */
+  double *dual;         /* [C + contact_count] cone duals z and bound duals w, used where state is
                             INTERIOR */
   carom_cone_info info;
 } cone_solution;
@@ -61,7 +64,10 @@ typedef struct cone_solution {
 void cone_solve(const cone_program *program, const carom_cone_options *options, bool warm,
                 cone_solution *solution, arena *scratch);
 
-/* The derivative at a solution. From f_bar [C] it gives p [C] such that
+/* The derivative at a solution (cone_vjp.c). Where A is singular it is exact for all changes that
+ * keep the rank of A on the contacts in question and b in its range, as changes of a mechanical
+ * system do. At mu = 0, and by lower = 0 of a separating contact, it is the derivative to the right.
+ * From f_bar [C] it gives p [C] such that
  *   b_bar = -p,   A_bar = -1/2 (p f' + f p')      (symmetric)
  * and writes mu_bar, lower_bar [contact_count]; with the least-norm selection of a singular A there
  * is a second pair, A_bar += 1/2 (p2 f2' + f2 p2'), whose p2, f2 [C] are zero otherwise; *has_second
@@ -70,8 +76,9 @@ void cone_solve_vjp(const cone_program *program, const carom_cone_options *optio
                     const cone_solution *solution, const double *f_bar, double *p, double *mu_bar,
                     double *lower_bar, double *p2, double *f2, bool *has_second, arena *scratch);
 
-/* Natural-map residual in scaled units: |f - P(f - s)| with A scaled by its mean diagonal and b by
- * its largest entry. */
+/* Natural-map residual: largest |f - P(f - rho s)| / rho, P the projection on cone and bound and
+ * 1 / rho the mean diagonal entry of the contact's block of A; relative to the larger of the size of
+ * b (or program->scale) and the largest |f| / rho. */
 double cone_residual(const cone_program *program, const double *f, arena *scratch);
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "contact/cone_active_set.h"
 
-static const double SELECTED = 1e-11;  // residual of a selection
+static const double SELECTED = 1e-11; // residual of a selection
 enum { MAX_SELECTIONS = 12 };
 
 void cone_second_level(const cone_equations *e, const semidefinite *h, const double *f, double *y,
@@ -65,12 +65,13 @@ static bool is_movable(const cone_equations *e, const semidefinite *h, int i, do
 }
 
 typedef struct border_report {
-  bool unique;   /* the solution is */
-  bool decided;  /* the contacts at a border are there by selection, and no other is so */
+  bool unique;  /* the solution is */
+  bool decided; /* the contacts at a border are there by selection, and no other is so */
 } border_report;
 
 // A contact at a border is held there firmly only if minimisers move it. A sliding contact that
-// minimisers move jumps when its mu changes
+// minimisers move jumps when its mu changes. Large programs are not examined: a border counts as
+// undecided
 static border_report examine_border(active_set *a) {
   arena_mark mark = arena_save(a->scratch);
   int count = a->program->contact_count;
@@ -82,8 +83,9 @@ static border_report examine_border(active_set *a) {
   cone_equations_assemble(e);
   semidefinite h = semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
   border_report report = {.unique = h.rank == e->size};
-  report.decided = report.unique ? !any : e->size <= SEMIDEFINITE_DENSE;
-  for (int i = 0; i < count && report.decided && !report.unique; i++) {
+  bool large = e->size > SEMIDEFINITE_DENSE;
+  report.decided = !any || !(report.unique || large);
+  for (int i = 0; i < count && report.decided && !report.unique && !large; i++) {
     bool slides = faces[i].state == FREE_SLIDE && !border[i] && a->program->mu[i] > 0;
     if (border[i] || slides) report.decided = is_movable(e, &h, i, a->work) == border[i];
   }
@@ -151,8 +153,7 @@ static bool select_on_faces(active_set *a, double *f1, double *sigma, double *ri
   cone_equations *e = &a->equations;
   cone_equations_set(e, a->faces);
   cone_equations_assemble(e);
-  semidefinite h =
-      semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
+  semidefinite h = semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
 
   // y = H^+ right, refined once
   cone_right_side(e, a->faces, right, a->work);

@@ -7,7 +7,7 @@
 #include "contact/cone_program.h"
 
 struct carom_cone_solver {
-  arena memory;  /* program and solution of the last solve */
+  arena memory; /* program and solution of the last solve */
   arena scratch;
   cone_program program;
   cone_solution solution;
@@ -158,7 +158,8 @@ static void matrix_cotangent(int size, const double *p, const double *f, const d
                              const double *f2, double *A_bar) {
   for (int i = 0; i < size; i++)
     for (int j = 0; j < size; j++)
-      A_bar[(size_t)i * size + j] = 0.5 * (p2[i] * f2[j] + f2[i] * p2[j] - p[i] * f[j] - f[i] * p[j]);
+      A_bar[(size_t)i * size + j] =
+          0.5 * (p2[i] * f2[j] + f2[i] * p2[j] - p[i] * f[j] - f[i] * p[j]);
 }
 
 carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_bar, double *A_bar,

@@ -28,10 +28,10 @@ typedef struct cone_adjoint {
   const cone_solution *solution;
   const double *f_bar;
   double *p, *mu_bar, *lower_bar, *p2, *f2;
-  double *s;            /* [C] A f + b */
-  double *Ap;           /* [C] A p */
-  double *u, *u2;       /* [size] */
-  double *sigma;        /* [C] */
+  double *s;      /* [C] A f + b */
+  double *Ap;     /* [C] A p */
+  double *u, *u2; /* [size] */
+  double *sigma;  /* [C] */
   contact_face *faces;
   cone_equations equations;
 } cone_adjoint;
@@ -196,9 +196,8 @@ static void interior_vjp(cone_adjoint *adjoint, double smoothing, arena *scratch
     for (int k = 1; k < e->offset[i + 1] - at; k++) {
       int row = i * d + k;
       double g = solution->f[row] / program->mu[i];
-      adjoint->mu_bar[i] +=
-          g * (adjoint->f_bar[row] - adjoint->Ap[row] - delta * adjoint->p[row]) -
-          adjoint->u[at + k] * (adjoint->s[row] + delta * solution->f[row]);
+      adjoint->mu_bar[i] += g * (adjoint->f_bar[row] - adjoint->Ap[row] - delta * adjoint->p[row]) -
+                            adjoint->u[at + k] * (adjoint->s[row] + delta * solution->f[row]);
     }
   }
 }
@@ -221,9 +220,19 @@ void cone_solve_vjp(const cone_program *given, const carom_cone_options *options
   cone_program program = cone_program_clamped(given, scratch);
   double *arrays = arena_doubles(scratch, 5 * unknowns);
   cone_adjoint adjoint = {
-      .program = &program, .solution = solution, .f_bar = f_bar, .p = p, .mu_bar = mu_bar,
-      .lower_bar = lower_bar, .p2 = p2, .f2 = f2, .s = arrays, .Ap = arrays + unknowns,
-      .u = arrays + 2 * unknowns, .u2 = arrays + 3 * unknowns, .sigma = arrays + 4 * unknowns,
+      .program = &program,
+      .solution = solution,
+      .f_bar = f_bar,
+      .p = p,
+      .mu_bar = mu_bar,
+      .lower_bar = lower_bar,
+      .p2 = p2,
+      .f2 = f2,
+      .s = arrays,
+      .Ap = arrays + unknowns,
+      .u = arrays + 2 * unknowns,
+      .u2 = arrays + 3 * unknowns,
+      .sigma = arrays + 4 * unknowns,
       .faces = ARENA_ARRAY(scratch, contact_face, count),
       .equations = cone_equations_make(&program, scratch),
   };

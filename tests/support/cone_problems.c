@@ -55,8 +55,8 @@ static void random_frame(rng *r, int d, double frame[3][3]) {
   double other[3];
   random_unit(r, 3, other);
   cross(frame[0], other, frame[1]);
-  double length = sqrt(frame[1][0] * frame[1][0] + frame[1][1] * frame[1][1] +
-                       frame[1][2] * frame[1][2]);
+  double length =
+      sqrt(frame[1][0] * frame[1][0] + frame[1][1] * frame[1][1] + frame[1][2] * frame[1][2]);
   for (int k = 0; k < 3; k++) frame[1][k] /= length;
   cross(frame[0], frame[1], frame[2]);
 }
@@ -111,7 +111,8 @@ static void fill(rng *r, const problem_kind *kind, int bodies, const double *J,
       double inertia = k < d ? mass : 0.1 * mass;
       velocity[freedom] = rests ? 0 : rng_normal(r);
       for (int i = 0; i < unknowns; i++)
-        problem->G[freedom * unknowns + i] = J[i * problem->freedom_count + freedom] / sqrt(inertia);
+        problem->G[freedom * unknowns + i] =
+            J[i * problem->freedom_count + freedom] / sqrt(inertia);
     }
   }
   for (int i = 0; i < unknowns; i++) {
@@ -142,8 +143,8 @@ static void make_restitution(rng *r, cone_problem *problem, const double *J, are
       problem->b[i] -= 0.3 * J[i * problem->freedom_count + k] * target[k];
   }
   for (int i = 0; i < program->contact_count; i++)
-    problem->lower[i] = (rng_below(r, 4) == 0 ? 0 : rng_uniform(r, 0, 1)) *
-                        fmax(compression.f[i * d], 0);
+    problem->lower[i] =
+        (rng_below(r, 4) == 0 ? 0 : rng_uniform(r, 0, 1)) * fmax(compression.f[i * d], 0);
 }
 
 cone_problem cone_problem_random(rng *r, const problem_kind *kind, arena *memory) {

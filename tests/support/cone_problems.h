@@ -11,14 +11,14 @@
 #include "contact/cone_program.h"
 
 typedef struct problem_kind {
-  int dimension;       /* 0: 2 or 3 */
-  int contact_count;   /* 0: 1 to 12 */
-  int body_count;      /* 0: 1 to contact_count + 2; fewer bodies than contacts: rank-deficient */
-  double mass_ratio;   /* masses are log-uniform in [1, mass_ratio] */
-  bool any_friction;   /* mu is 0 in a fifth of the contacts and up to 10; else 0.1 to 1 */
-  bool duplicates;     /* some contacts are copies of others */
-  bool grazing;        /* some bodies are at rest */
-  bool restitution;    /* the second program of an event */
+  int dimension;     /* 0: 2 or 3 */
+  int contact_count; /* 0: 1 to 12 */
+  int body_count;    /* 0: 1 to contact_count + 2; fewer bodies than contacts: rank-deficient */
+  double mass_ratio; /* masses are log-uniform in [1, mass_ratio] */
+  bool any_friction; /* mu is 0 in a fifth of the contacts and up to 10; else 0.1 to 1 */
+  bool duplicates;   /* some contacts are copies of others */
+  bool grazing;      /* some bodies are at rest */
+  bool restitution;  /* the second program of an event */
 } problem_kind;
 
 /* A program with what it was made from. */
