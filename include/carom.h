@@ -302,6 +302,186 @@ CAROM_API carom_status carom_simulate(const carom_system *system, const carom_op
 CAROM_API void carom_energy(const carom_system *system, const double *theta, const double *x,
                             const double *v, double *kinetic, double *potential);
 
+/* ---- Data for learning ----------------------------------------------------------------------- */
+
+/* Pieces of trajectories of one length: x, v [count][states][point_count][dimension]. */
+typedef struct carom_chunks {
+  int count;
+  int states;          /* states of a chunk, the first one included */
+  double *x, *v;
+  uint8_t *contact;    /* [count][states]: 1 where a contact acted on the way to this state */
+} carom_chunks;
+
+/* Training, validation and test chunks of one system and one time step. */
+typedef struct carom_dataset {
+  double dt;
+  carom_chunks train, validation, test;
+} carom_dataset;
+
+typedef struct carom_dataset_options {
+  int train, validation, test; /* chunks: 800, 100, 100 */
+  int chunk;                   /* states of a chunk: 5 */
+  int steps;                   /* of the trajectories they are cut from: the scene's */
+  double contact_share;        /* chunks that contain a contact, where there are enough: 0.5 */
+  double noise;                /* deviation of Gaussian noise on the states: 0. Chains of pendulums
+                                  take it on angles and rates */
+  uint64_t seed;               /* the three splits use streams of their own */
+  int threads;
+  carom_progress progress;
+  void *progress_user;
+} carom_dataset_options;
+
+CAROM_API carom_dataset_options carom_default_dataset_options(const carom_system *system);
+
+/* Simulates the scene with its own parameters and cuts one chunk from each trajectory; the first
+ * state of a chunk has no active contact. `simulation` says how (NULL: the defaults). */
+CAROM_API carom_status carom_dataset_generate(const carom_system *system,
+                                              const carom_options *simulation,
+                                              const carom_dataset_options *options,
+                                              carom_dataset **dataset, carom_error *error);
+
+/* Cuts chunks from given trajectories x, v [count][states][point_count][dimension]; contact
+ * [count][states] may be NULL: contacts are then detected. Trajectories are split at random. */
+CAROM_API carom_status carom_dataset_from_trajectories(const carom_system *system, double dt,
+                                                       int count, int states, const double *x,
+                                                       const double *v, const uint8_t *contact,
+                                                       const carom_dataset_options *options,
+                                                       carom_dataset **dataset,
+                                                       carom_error *error);
+CAROM_API void carom_dataset_destroy(carom_dataset *dataset);
+
+/* ---- Models ---------------------------------------------------------------------------------- */
+
+/* A model of a system whose masses, moments, potential, friction and restitution are unknown: the
+ * equations of motion and the contact model with a network for the potential. */
+typedef struct carom_model carom_model;
+
+typedef struct carom_model_options {
+  carom_contact_model contact;  /* CAROM_CM */
+  carom_dynamics dynamics;      /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
+  int hidden_layers;            /* of the potential network: 3 */
+  int hidden_size;              /* 256 */
+  bool shared_properties;       /* one friction and restitution for all contacts: as the scene */
+  bool learn_regularizer;       /* false: epsilon of CMr stays as it is */
+  bool single_precision;        /* arithmetic of the network; physics is always double */
+  double dt;                    /* of the data: the scene's */
+  int threads;                  /* 0: all */
+  uint64_t seed;                /* of the initial parameters */
+} carom_model_options;
+
+CAROM_API carom_model_options carom_default_model_options(const carom_system *system);
+
+/* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", for index 0 to 3. */
+CAROM_API int carom_model_name_count(void);
+CAROM_API const char *carom_model_name(int index);
+/* Sets contact and dynamics of `options` by name. */
+CAROM_API carom_status carom_model_options_by_name(const char *name, carom_model_options *options,
+                                                   carom_error *error);
+
+/* The system must outlive the model. */
+CAROM_API carom_status carom_model_create(const carom_system *system,
+                                          const carom_model_options *options, carom_model **model,
+                                          carom_error *error);
+CAROM_API void carom_model_destroy(carom_model *model);
+CAROM_API carom_model_options carom_model_options_of(const carom_model *model);
+
+/* The learnable parameters as one vector, owned by the model and open to change. Segments in order:
+ * mass, moment (logarithms), friction (before relu), restitution (before the hard sigmoid),
+ * regularizer (before softplus, if learned), then weight and bias of each layer. */
+CAROM_API int carom_model_parameter_count(const carom_model *model);
+CAROM_API double *carom_model_parameters(carom_model *model);
+CAROM_API int carom_model_segment_count(const carom_model *model);
+
+typedef struct carom_model_segment {
+  char name[24];      /* "mass", "friction", "weight0", "bias0", ... */
+  int offset, rows, columns; /* size = rows * columns, row-major; a weight is [out][in] */
+} carom_model_segment;
+
+CAROM_API carom_model_segment carom_model_segment_of(const carom_model *model, int index);
+
+/* What the parameters stand for, as engine parameters theta (masses, moments, friction,
+ * restitution, regularizer; gravity and stiffness as in the scene, unused). */
+CAROM_API void carom_model_theta(const carom_model *model, double *theta);
+
+/* Loss mean |predicted - true| over all entries of (x, v) of `count` chunks, each predicted from its
+ * first state, and its gradient [carom_model_parameter_count] (NULL: the loss alone). `indices`
+ * picks chunks (NULL: the first `count`). report may be NULL. */
+CAROM_API carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
+                                        const int *indices, double *loss, double *gradient,
+                                        carom_report *report, carom_error *error);
+
+/* Predicted trajectories [batch][steps + 1][point_count][dimension]. contacts, report may be NULL. */
+CAROM_API carom_status carom_model_predict(carom_model *model, int batch, int steps,
+                                           const double *x0, const double *v0, double *x, double *v,
+                                           uint8_t *contacts, carom_report *report,
+                                           carom_error *error);
+
+/* The learned potential at x [count][point_count][dimension]. */
+CAROM_API carom_status carom_model_potential(carom_model *model, int count, const double *x,
+                                             double *value, carom_error *error);
+
+/* ---- Training -------------------------------------------------------------------------------- */
+
+typedef enum carom_schedule { CAROM_CONSTANT, CAROM_COSINE } carom_schedule;
+
+typedef struct carom_train_options {
+  int epochs;            /* 1000 */
+  int batch;             /* 200 */
+  double learning_rate;  /* 1e-3 */
+  double beta1, beta2;   /* 0.9, 0.999 */
+  double epsilon;        /* 1e-8 */
+  double weight_decay;   /* 1e-4, decoupled (AdamW) */
+  carom_schedule schedule; /* CAROM_CONSTANT as in the paper; CAROM_COSINE falls to
+                              final_rate * learning_rate at the last epoch */
+  double final_rate;     /* 0.01 */
+  uint64_t seed;         /* of the order of the chunks */
+} carom_train_options;
+
+CAROM_API carom_train_options carom_default_train_options(void);
+
+/* What an epoch gave. */
+typedef struct carom_epoch {
+  int epoch;                 /* 1 for the first */
+  double loss;               /* mean over the epoch's batches, each before its update */
+  double validation_loss;    /* after the epoch; NaN without validation chunks */
+  bool best;                 /* the lowest validation loss so far (loss, without validation chunks) */
+  double learning_rate;
+  double gradient_norm;      /* of the last batch */
+  double seconds;
+  carom_report report;       /* of all rollouts of the epoch */
+} carom_epoch;
+
+/* A training: the model, the optimiser's state, the order of the chunks. model and dataset must
+ * outlive it. */
+typedef struct carom_trainer carom_trainer;
+
+CAROM_API carom_status carom_trainer_create(carom_model *model, const carom_dataset *dataset,
+                                            const carom_train_options *options,
+                                            carom_trainer **trainer, carom_error *error);
+CAROM_API void carom_trainer_destroy(carom_trainer *trainer);
+
+/* One optimiser step on chosen training chunks. */
+CAROM_API carom_status carom_trainer_step(carom_trainer *trainer, int count, const int *indices,
+                                          double *loss, carom_error *error);
+
+/* One pass over the training chunks. A loss or gradient that is not finite is an error
+ * (CAROM_NUMERICAL_FAILURE) and leaves parameters and optimiser as they were before that batch. */
+CAROM_API carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result,
+                                           carom_error *error);
+
+/* All epochs that are left; the callback sees each one and may end it by returning false
+ * (CAROM_INTERRUPTED). */
+typedef bool (*carom_epoch_callback)(void *user, const carom_epoch *result);
+CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback,
+                                         void *user, carom_error *error);
+CAROM_API int carom_trainer_epochs_done(const carom_trainer *trainer);
+
+/* Saves and loads a model with its options (HDF5). */
+CAROM_API carom_status carom_model_save(const carom_model *model, const char *path,
+                                        carom_error *error);
+CAROM_API carom_status carom_model_load(const carom_system *system, const char *path,
+                                        carom_model **model, carom_error *error);
+
 #ifdef __cplusplus
 }
 #endif
