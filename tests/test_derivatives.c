@@ -156,13 +156,13 @@ static double potential_value(void *user) {
   model_set_parameters(&f->model, f->theta);
   arena_mark mark = arena_save(&f->memory);
   double *gradient = arena_doubles(&f->memory, f->system->coordinate_count);
-  scene_potential.gradient(&scene_potential, &f->model, 1, f->x, gradient, &f->memory);
+  scene_potential.gradient(&scene_potential, &f->model, 1, f->x, gradient, NULL, &f->memory);
   double value = dot(f->weight, gradient, f->system->coordinate_count);
   arena_restore(&f->memory, mark);
   return value;
 }
 static void potential_gradient(fixture *f) {
-  scene_potential.gradient_vjp(&scene_potential, &f->model, 1, f->x, f->weight, f->x_bar,
+  scene_potential.gradient_vjp(&scene_potential, &f->model, 1, f->x, NULL, f->weight, f->x_bar,
                                f->theta_bar, &f->memory);
 }
 
@@ -174,7 +174,7 @@ static double energy_value(void *user) {
   return value;
 }
 static void energy_gradient(fixture *f) {
-  scene_potential.gradient(&scene_potential, &f->model, 1, f->x, f->x_bar, &f->memory);
+  scene_potential.gradient(&scene_potential, &f->model, 1, f->x, f->x_bar, NULL, &f->memory);
 }
 
 /* weight' (x', v') of the equations of motion */

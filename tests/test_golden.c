@@ -252,20 +252,20 @@ typedef struct fixed_potential {
 } fixed_potential;
 
 static void fixed_gradient(const potential *self, const model *m, int count, const double *x,
-                           double *gradient, arena *scratch) {
+                           double *gradient, void *record, arena *scratch) {
   (void)m;
   const model *truth = ((const fixed_potential *)(const void *)self)->truth;
-  scene_potential.gradient(&scene_potential, truth, count, x, gradient, scratch);
+  scene_potential.gradient(&scene_potential, truth, count, x, gradient, record, scratch);
 }
 
 static void fixed_gradient_vjp(const potential *self, const model *m, int count, const double *x,
-                               const double *gradient_bar, double *x_bar, double *parameters_bar,
-                               arena *scratch) {
+                               void *record, const double *gradient_bar, double *x_bar,
+                               double *parameters_bar, arena *scratch) {
   (void)parameters_bar;
   const model *truth = ((const fixed_potential *)(const void *)self)->truth;
   double *unused = arena_zeros(scratch, m->system->parameter_count);
-  scene_potential.gradient_vjp(&scene_potential, truth, count, x, gradient_bar, x_bar, unused,
-                               scratch);
+  scene_potential.gradient_vjp(&scene_potential, truth, count, x, record, gradient_bar, x_bar,
+                               unused, scratch);
 }
 
 /* Mean |pred - target| and its cotangents, states stored as [T][2][n][d] in the file. */

@@ -28,12 +28,17 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
   record.x = ARENA_ARRAY(memory, double *, stage_count);
   record.v = ARENA_ARRAY(memory, double *, stage_count);
   record.dynamics = ARENA_ARRAY(memory, dynamics_record *, stage_count);
+  record.potential = ARENA_ARRAY(memory, void *, stage_count);
+  size_t kept = in->potential->record_bytes != NULL
+                    ? in->potential->record_bytes(in->potential, capacity)
+                    : 0;
   for (int s = 0; s < stage_count; s++) {
     record.x[s] = arena_doubles(memory, size);
     record.v[s] = arena_doubles(memory, size);
     record.dynamics[s] = ARENA_ARRAY(memory, dynamics_record, capacity);
     for (int i = 0; i < capacity; i++)
       record.dynamics[s][i] = dynamics_record_make(in->model, memory);
+    record.potential[s] = kept > 0 ? arena_bytes(memory, kept) : NULL;
   }
   return record;
 }
@@ -51,7 +56,8 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
                            arena *scratch) {
   int d_size = in->model->system->coordinate_count;
   double *gradient = arena_doubles(scratch, count * d_size);
-  in->potential->gradient(in->potential, in->model, count, record->x[stage], gradient, scratch);
+  in->potential->gradient(in->potential, in->model, count, record->x[stage], gradient,
+                          record->potential[stage], scratch);
   for (int i = 0; i < count; i++)
     dynamics_eval(in->model, in->dynamics, record->x[stage] + i * d_size,
                   record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
@@ -64,6 +70,25 @@ static void finish_symplectic(double h, int size, const dynamics_record *k, doub
     double correction = k->velocity[j] - v[j];
     v[j] += h * k->acceleration[j];
     x[j] += h * (v[j] + correction);
+  }
+}
+
+/* z + h sum_s weight_s k_s */
+static void finish_substep(const integrator *in, int count, const step_record *record,
+                           int first_stage, double *x, double *v) {
+  const tableau *t = tableau_of(in->method);
+  int size = in->model->system->coordinate_count;
+  double h = in->dt / in->substeps;
+  for (int i = 0; i < count; i++) {
+    if (in->method == CAROM_SYMPLECTIC_EULER) {
+      finish_symplectic(h, size, &record->dynamics[first_stage][i], x + i * size, v + i * size);
+      continue;
+    }
+    for (int s = 0; s < t->stage_count; s++) {
+      const dynamics_record *k = &record->dynamics[first_stage + s][i];
+      add_scaled(x + i * size, t->weight[s] * h, k->velocity, size);
+      add_scaled(v + i * size, t->weight[s] * h, k->acceleration, size);
+    }
   }
 }
 
@@ -84,17 +109,16 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
       }
     evaluate_stage(in, count, record, stage, scratch);
   }
-  for (int i = 0; i < count; i++) {
-    if (in->method == CAROM_SYMPLECTIC_EULER) {
-      finish_symplectic(h, size, &record->dynamics[first_stage][i], x + i * size, v + i * size);
-      continue;
-    }
-    for (int s = 0; s < t->stage_count; s++) {
-      const dynamics_record *k = &record->dynamics[first_stage + s][i];
-      add_scaled(x + i * size, t->weight[s] * h, k->velocity, size);
-      add_scaled(v + i * size, t->weight[s] * h, k->acceleration, size);
-    }
-  }
+  finish_substep(in, count, record, first_stage, x, v);
+}
+
+void integrator_replay(const integrator *in, int count, const step_record *record, double *x,
+                       double *v) {
+  int size = in->model->system->coordinate_count;
+  int last = record->stage_count - tableau_of(in->method)->stage_count;
+  copy(x, record->x[last], count * size);
+  copy(v, record->v[last], count * size);
+  finish_substep(in, count, record, last, x, v);
 }
 
 void integrator_step(const integrator *in, int count, double *x, double *v, step_record *record,
@@ -117,8 +141,9 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
                       &record->dynamics[stage][i], kx_bar + i * size, kv_bar + i * size,
                       sx_bar + i * size, sv_bar + i * size, gradient_bar + i * size, theta_bar,
                       scratch);
-  in->potential->gradient_vjp(in->potential, in->model, count, record->x[stage], gradient_bar,
-                              sx_bar, potential_bar, scratch);
+  in->potential->gradient_vjp(in->potential, in->model, count, record->x[stage],
+                              record->potential[stage], gradient_bar, sx_bar, potential_bar,
+                              scratch);
 }
 
 static void substep_vjp(const integrator *in, int count, const step_record *record, int first_stage,

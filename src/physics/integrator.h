@@ -25,6 +25,7 @@ typedef struct step_record {
   double **x;                 /* [stage_count] states [capacity][D] at which a stage evaluates */
   double **v;
   dynamics_record **dynamics; /* [stage_count][capacity] */
+  void **potential;           /* [stage_count] records of the potential */
 } step_record;
 
 step_record step_record_make(const integrator *in, int capacity, arena *memory);
@@ -32,6 +33,10 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory);
 /* Advances x, v [count][D] by dt in place. Fills `record`. */
 void integrator_step(const integrator *in, int count, double *x, double *v, step_record *record,
                      arena *scratch);
+
+/* The end of the step that filled `record` again, without evaluating anything. */
+void integrator_replay(const integrator *in, int count, const step_record *record, double *x,
+                       double *v);
 
 /* Reverses the step that filled `record`: x_bar, v_bar [count][D] of the state after become those
  * of the state before; theta_bar += and, for a potential with parameters of its own,

@@ -89,8 +89,9 @@ static void scene_value(const potential *self, const model *m, int count, const 
 }
 
 static void scene_gradient(const potential *self, const model *m, int count, const double *x,
-                           double *gradient, arena *scratch) {
+                           double *gradient, void *record, arena *scratch) {
   (void)self;
+  (void)record;
   (void)scratch;
   size_t stride = (size_t)m->system->coordinate_count;
   for (int i = 0; i < count; i++)
@@ -98,9 +99,10 @@ static void scene_gradient(const potential *self, const model *m, int count, con
 }
 
 static void scene_gradient_vjp(const potential *self, const model *m, int count, const double *x,
-                               const double *gradient_bar, double *x_bar, double *parameters_bar,
-                               arena *scratch) {
+                               void *record, const double *gradient_bar, double *x_bar,
+                               double *parameters_bar, arena *scratch) {
   (void)self;
+  (void)record;
   (void)scratch;
   size_t stride = (size_t)m->system->coordinate_count;
   for (int i = 0; i < count; i++)

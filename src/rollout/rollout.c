@@ -280,8 +280,9 @@ carom_status carom_rollout_vjp(carom_rollout *r, const double *x_bar, const doub
   for (int shard = 0; shard < r->shard_count; shard++) {
     int first = shard * r->options.shard_size;
     int count = r->batch - first < r->options.shard_size ? r->batch - first : r->options.shard_size;
+    double *bar = r->theta_bars + (size_t)shard * parameters;
     shard_vjp(&r->job, first, count, &r->workers[omp_get_thread_num()], &r->tapes[shard], x_bar,
-              v_bar, x0_bar, v0_bar, r->theta_bars + (size_t)shard * parameters);
+              v_bar, x0_bar, v0_bar, bar, bar);
   }
 
   // in shard order: the same bits from any number of threads

@@ -11,7 +11,10 @@ void worker_init(worker *w, const batch_job *job) {
   arena_init(&w->memory);
   arena_init(&w->scratch);
   contact_list_init(&w->active);
-  w->record = step_record_make(&job->integrator, shard, &w->memory);
+  int records = job->keeps_records && job->options->steps > 1 ? job->options->steps : 1;
+  w->records = ARENA_ARRAY(&w->memory, step_record, records);
+  for (int i = 0; i < records; i++)
+    w->records[i] = step_record_make(&job->integrator, shard, &w->memory);
   w->x = arena_doubles(&w->memory, size);
   w->v = arena_doubles(&w->memory, size);
   w->x_bar = arena_doubles(&w->memory, size);
@@ -117,11 +120,16 @@ static bool all_finite(const double *values, int count) {
   return sum == 0;
 }
 
+/* The record of a time step. */
+static step_record *record_of(const batch_job *job, worker *w, int step) {
+  return &w->records[job->keeps_records ? step : 0];
+}
+
 /* One time step of all samples of a shard; false if it cannot go on. */
 static bool shard_step(const batch_job *job, int first, int count, int step, worker *w, tape *t,
                        shard_result *result) {
   int size = job->integrator.model->system->coordinate_count;
-  integrator_step(&job->integrator, count, w->x, w->v, &w->record, &w->scratch);
+  integrator_step(&job->integrator, count, w->x, w->v, record_of(job, w, step), &w->scratch);
   result->report.time_steps += count;
   for (int i = 0; i < count; i++) {
     int64_t offset;
@@ -201,7 +209,7 @@ static void sample_event_vjp(const batch_job *job, worker *w, int i, const tape 
 
 void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape *t,
                const double *x_bar, const double *v_bar, double *x0_bar, double *v0_bar,
-               double *theta_bar) {
+               double *theta_bar, double *potential_bar) {
   int steps = job->options->steps;
   size_t size = (size_t)job->integrator.model->system->coordinate_count;
   memset(w->x_bar, 0, sizeof(double) * (size_t)count * size);
@@ -211,16 +219,21 @@ void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape
     add_state_cotangent(job, v_bar, first, count, step + 1, w->v_bar);
 
     // the step again, up to the state before its contact events
-    gather(job, job->x, first, count, step, w->x);
-    gather(job, job->v, first, count, step, w->v);
-    integrator_step(&job->integrator, count, w->x, w->v, &w->record, &w->scratch);
+    step_record *record = record_of(job, w, step);
+    if (job->keeps_records) {
+      integrator_replay(&job->integrator, count, record, w->x, w->v);
+    } else {
+      gather(job, job->x, first, count, step, w->x);
+      gather(job, job->v, first, count, step, w->v);
+      integrator_step(&job->integrator, count, w->x, w->v, record, &w->scratch);
+    }
 
     for (int i = 0; i < count; i++) {
       int64_t offset = t->offset[(size_t)i * (size_t)steps + (size_t)step];
       if (offset >= 0) sample_event_vjp(job, w, i, t, offset, theta_bar);
     }
-    integrator_step_vjp(&job->integrator, count, &w->record, w->x_bar, w->v_bar, theta_bar,
-                        theta_bar, &w->scratch);
+    integrator_step_vjp(&job->integrator, count, record, w->x_bar, w->v_bar, theta_bar,
+                        potential_bar, &w->scratch);
   }
   add_state_cotangent(job, x_bar, first, count, 0, w->x_bar);
   add_state_cotangent(job, v_bar, first, count, 0, w->v_bar);

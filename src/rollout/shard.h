@@ -18,9 +18,9 @@ typedef struct tape {
 
 /* Scratch of one thread. */
 typedef struct worker {
-  arena memory;        /* lasting: the step record */
+  arena memory;        /* lasting: the step records */
   arena scratch;
-  step_record record;
+  step_record *records; /* one, or one for each time step where the job keeps them */
   contact_list active;
   double *x, *v;         /* [shard_size][D] */
   double *x_bar, *v_bar; /* [shard_size][D] */
@@ -34,6 +34,8 @@ typedef struct batch_job {
   const double *x0, *v0;
   double *x, *v;
   uint8_t *contacts;   /* may be NULL */
+  bool keeps_records;  /* a worker keeps the records of all time steps, so that the reverse of a shard
+                          that it has just run need not evaluate anything again */
 } batch_job;
 
 /* What a shard reports. */
@@ -55,10 +57,10 @@ typedef bool (*shard_progress)(void *user, int samples);
 void shard_run(const batch_job *job, int first, int count, worker *w, tape *t, shard_result *result,
                shard_progress progress, void *progress_user);
 
-/* Cotangents of the trajectory (either may be NULL) to those of the initial states and theta_bar
- * (+=). */
+/* Cotangents of the trajectory (either may be NULL) to those of the initial states, theta_bar (+=)
+ * and the potential's parameters (+=; theta_bar again for the scene's own). */
 void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape *t,
                const double *x_bar, const double *v_bar, double *x0_bar, double *v0_bar,
-               double *theta_bar);
+               double *theta_bar, double *potential_bar);
 
 #endif
