@@ -235,7 +235,51 @@ static void step_gradient(fixture *f) {
   integrator_step_vjp(&in, 1, &record, f->x_bar, f->v_bar, f->theta_bar, f->theta_bar, &f->memory);
 }
 
-/* weight' (velocity after the contact event at x) */
+/* v becomes the nearest velocity (in the inertial metric) that the constraints at x allow. */
+static void allow_velocity(fixture *f, double *v) {
+  const carom_system *s = f->system;
+  arena_mark mark = arena_save(&f->memory);
+  double *arm = arena_doubles(&f->memory, s->constraint_count * s->dimension);
+  double *factor = arena_doubles(&f->memory, s->row_count * s->row_count + 1);
+  double *rows = arena_doubles(&f->memory, s->row_count);
+  double *push = arena_zeros(&f->memory, s->coordinate_count);
+  constraints_arms(&f->model, 0, s->constraint_count, f->x, arm);
+  constraints_factor(&f->model, 0, s->constraint_count, arm, METRIC_INERTIAL, factor);
+  constraints_apply(&f->model, 0, s->constraint_count, arm, v, rows);
+  constraints_solve(&f->model, 0, s->constraint_count, factor, rows);
+  constraints_apply_transpose(&f->model, 0, s->constraint_count, arm, rows, push);
+  mass_inverse(&f->model, push, push);
+  for (int i = 0; i < s->coordinate_count; i++) v[i] -= push[i];
+  arena_restore(&f->memory, mark);
+}
+
+/* g_bar' (allowed velocity), a function of x, v and the masses that the event is composed with */
+static double allowed_value(void *user) {
+  fixture *f = user;
+  int n = f->system->coordinate_count;
+  model_set_parameters(&f->model, f->theta);
+  arena_mark mark = arena_save(&f->memory);
+  double *v = arena_doubles(&f->memory, n);
+  memcpy(v, f->v, sizeof(double) * (size_t)n);
+  allow_velocity(f, v);
+  double value = dot(f->g_bar, v, n);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+
+/* bar += gradient of allowed_value, by differences */
+static void add_allowed_gradient(fixture *f, double *values, double *bar, int count) {
+  double *direction = arena_zeros(&f->memory, count);
+  for (int i = 0; i < count; i++) {
+    direction[i] = 1;
+    bar[i] += directional_difference(allowed_value, f, values, direction, count, 1e-3);
+    direction[i] = 0;
+  }
+}
+
+/* weight' (velocity after the contact event at x), with the velocity before made to keep to the
+ * constraints: otherwise a singular contact matrix meets velocities outside its range, where the
+ * event is not continuous */
 static double event_value(void *user) {
   fixture *f = user;
   int n = f->system->coordinate_count;
@@ -243,6 +287,7 @@ static double event_value(void *user) {
   arena_mark mark = arena_save(&f->memory);
   double *v = arena_doubles(&f->memory, n);
   memcpy(v, f->v, sizeof(double) * (size_t)n);
+  allow_velocity(f, v);
   // the contacts of the unperturbed state: an edge of a rim stays the same edge
   contact_event e = contact_event_make(&f->model, &f->options, &f->active, f->x, &f->memory);
   event_impulses impulses =
@@ -255,20 +300,27 @@ static double event_value(void *user) {
 /* What the last event's programs were: solved, or worse. */
 static carom_cone_status event_status;
 static void event_gradient(fixture *f) {
-  int n = f->system->coordinate_count;
-  double *v = arena_doubles(&f->memory, n);
-  memcpy(v, f->v, sizeof(double) * (size_t)n);
+  const carom_system *s = f->system;
+  int n = s->coordinate_count;
+  double *before = arena_doubles(&f->memory, n), *after = arena_doubles(&f->memory, n);
+  memcpy(before, f->v, sizeof(double) * (size_t)n);
+  allow_velocity(f, before);
+  memcpy(after, before, sizeof(double) * (size_t)n);
   contact_event e = contact_event_make(&f->model, &f->options, &f->active, f->x, &f->memory);
   event_impulses impulses =
       event_impulses_at(&e, arena_bytes(&f->memory, event_impulses_bytes(&e)));
-  contact_event_solve(&e, v, &impulses, &f->memory);
+  contact_event_solve(&e, after, &impulses, &f->memory);
   event_status = CAROM_CONE_SOLVED;
   for (int i = 0; i < e.group.island_count; i++) {
     if (impulses.info_c[i].status > event_status) event_status = impulses.info_c[i].status;
     if (impulses.info_r[i].status > event_status) event_status = impulses.info_r[i].status;
   }
-  memcpy(f->v_bar, f->weight, sizeof(double) * (size_t)n);
-  contact_event_vjp(&e, f->v, &impulses, f->v_bar, f->x_bar, f->theta_bar, &f->memory);
+  memcpy(f->g_bar, f->weight, sizeof(double) * (size_t)n);
+  contact_event_vjp(&e, before, &impulses, f->g_bar, f->x_bar, f->theta_bar, &f->memory);
+  add_allowed_gradient(f, f->x, f->x_bar, n);
+  add_allowed_gradient(f, f->v, f->v_bar, n);
+  add_allowed_gradient(f, f->theta, f->theta_bar, s->segments[CAROM_FRICTION].offset);
+  model_set_parameters(&f->model, f->theta);
 }
 
 /* ---- the table --------------------------------------------------------------------------------- */
@@ -331,25 +383,11 @@ static double element_error(fixture *f, const element *e, rng *random) {
 
 /* Adds a random velocity that the constraints allow. */
 static void stir(fixture *f, rng *random) {
-  const carom_system *s = f->system;
-  arena_mark mark = arena_save(&f->memory);
-  double *arm = arena_doubles(&f->memory, s->constraint_count * s->dimension);
-  double *factor = arena_doubles(&f->memory, s->row_count * s->row_count + 1);
-  double *rows = arena_doubles(&f->memory, s->row_count);
-  double *push = arena_zeros(&f->memory, s->coordinate_count);
-  for (int i = 0; i < s->coordinate_count; i++) f->v[i] += rng_normal(random);
-  constraints_arms(&f->model, 0, s->constraint_count, f->x, arm);
-  constraints_factor(&f->model, 0, s->constraint_count, arm, METRIC_INERTIAL, factor);
-  constraints_apply(&f->model, 0, s->constraint_count, arm, f->v, rows);
-  constraints_solve(&f->model, 0, s->constraint_count, factor, rows);
-  constraints_apply_transpose(&f->model, 0, s->constraint_count, arm, rows, push);
-  mass_inverse(&f->model, push, push);
-  for (int i = 0; i < s->coordinate_count; i++) f->v[i] -= push[i];
-  arena_restore(&f->memory, mark);
+  for (int i = 0; i < f->system->coordinate_count; i++) f->v[i] += rng_normal(random);
+  allow_velocity(f, f->v);
 }
 
-/* A state with active contacts. It keeps to the constraints: off them a singular contact matrix meets
- * velocities outside its range. */
+/* A state with active contacts. */
 static bool draw_contacts(fixture *f, rng *random) {
   for (int attempt = 0; attempt < 2000; attempt++) {
     fixture_draw(f, random, f->system->row_count > 0 ? 0 : 0.004);

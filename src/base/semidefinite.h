@@ -4,9 +4,9 @@
  * H^+ = L (L'L)^-2 L' and the projector on the null space is I - L (L'L)^-1 L'. That costs a few
  * ordinary factorisations, a tenth of an eigendecomposition, and keeps results in the range of H
  * to rounding.
- * Above SEMIDEFINITE_DENSE unknowns, to stay linear in the length of a band: a factor of H + shift I
- * and iterative refinement from zero, which converges to the same least-norm solution; its part in
- * the null space carries rounding noise of about 1e-16 / 1e-8. */
+ * Above SEMIDEFINITE_DENSE unknowns, to stay linear in the length of a band: a factor of
+ * H + shift I and iterative refinement from zero, which converges to the same least-norm solution;
+ * its part in the null space carries rounding noise of about 1e-16 / 1e-8. */
 #ifndef CAROM_BASE_SEMIDEFINITE_H
 #define CAROM_BASE_SEMIDEFINITE_H
 

@@ -66,19 +66,19 @@ void cone_solve(const cone_program *program, const carom_cone_options *options, 
 
 /* The derivative at a solution (cone_vjp.c). Where A is singular it is exact for all changes that
  * keep the rank of A on the contacts in question and b in its range, as changes of a mechanical
- * system do. At mu = 0, and by lower = 0 of a separating contact, it is the derivative to the right.
- * From f_bar [C] it gives p [C] such that
+ * system do. At mu = 0, and by lower = 0 of a separating contact, it is the derivative to the
+ * right. From f_bar [C] it gives p [C] such that
  *   b_bar = -p,   A_bar = -1/2 (p f' + f p')      (symmetric)
  * and writes mu_bar, lower_bar [contact_count]; with the least-norm selection of a singular A there
- * is a second pair, A_bar += 1/2 (p2 f2' + f2 p2'), whose p2, f2 [C] are zero otherwise; *has_second
- * tells. */
+ * is a second pair, A_bar += 1/2 (p2 f2' + f2 p2'), whose p2, f2 [C] are zero otherwise;
+ * *has_second tells. */
 void cone_solve_vjp(const cone_program *program, const carom_cone_options *options,
                     const cone_solution *solution, const double *f_bar, double *p, double *mu_bar,
                     double *lower_bar, double *p2, double *f2, bool *has_second, arena *scratch);
 
 /* Natural-map residual: largest |f - P(f - rho s)| / rho, P the projection on cone and bound and
- * 1 / rho the mean diagonal entry of the contact's block of A; relative to the larger of the size of
- * b (or program->scale) and the largest |f| / rho. */
+ * 1 / rho the mean diagonal entry of the contact's block of A; relative to the larger of the size
+ * of b (or program->scale) and the largest |f| / rho. */
 double cone_residual(const cone_program *program, const double *f, arena *scratch);
 
 #endif

@@ -8,8 +8,8 @@
  *   y = H^+ (-T'(A f0 + b)),  f = T y + f0,  f1 = -T H^+ y
  *
  * if the curvature of faces with s_t = 0 (of order epsilon: |sigma_t| / radius) goes into the norm
- * instead of into H: the columns (0, n') are shortened by 1/sqrt(1 + curvature). Iterating faces and
- * solution is Newton's method for the limit; it converges quadratically. */
+ * instead of into H: the columns (0, n') are shortened by 1/sqrt(1 + curvature). Iterating faces
+ * and solution is Newton's method for the limit; it converges quadratically. */
 #include <math.h>
 #include <string.h>
 

@@ -257,16 +257,19 @@ event_impulses event_impulses_at(const contact_event *e, void *memory) {
 }
 
 cone_program contact_event_program(const contact_event *e, int island, const double *b,
-                                   const double *lower) {
+                                   const double *lower, const double *before) {
   int d = e->model->system->dimension;
-  int first = e->group.island_first[island];
-  return (cone_program){.contact_count = e->group.island_first[island + 1] - first,
+  int first = e->group.island_first[island], end = e->group.island_first[island + 1];
+  double speed = 0;
+  for (int i = first * d; i < end * d; i++) speed = fmax(speed, fabs(before[i]));
+  return (cone_program){.contact_count = end - first,
                         .dimension = d,
                         .shape = e->shape[island],
                         .A = e->A[island],
                         .b = b + first * d,
                         .mu = e->mu + first,
-                        .lower = lower + first};
+                        .lower = lower + first,
+                        .scale = speed};
 }
 
 /* The part of a phase's solution that belongs to one island. */
@@ -296,11 +299,11 @@ static cone_program within_range(cone_program program, arena *scratch) {
   return program;
 }
 
-static void solve_phase(const contact_event *e, const double *b, const double *lower, double *f,
-                        double *dual, unsigned char *state, carom_cone_info *info,
+static void solve_phase(const contact_event *e, const double *b, const double *lower,
+                        const double *before, double *f, double *dual, unsigned char *state, carom_cone_info *info,
                         arena *scratch) {
   for (int island = 0; island < e->group.island_count; island++) {
-    cone_program program = contact_event_program(e, island, b, lower);
+    cone_program program = contact_event_program(e, island, b, lower, before);
     cone_solution solution = island_solution(e, island, f, dual, state, info);
     cone_solve(&program, &e->options->cone, false, &solution, scratch);
     if (solution.info.status > CAROM_CONE_DEGENERATE && e->failures != NULL)
@@ -350,19 +353,20 @@ void contact_event_solve(const contact_event *e, double *v, event_impulses *impu
                          arena *scratch) {
   arena_mark mark = arena_save(scratch);
   target_velocity target = target_velocity_make(e, scratch);
+  double *before = arena_doubles(scratch, e->size);
   double *b = arena_doubles(scratch, e->size);
   double *lower = arena_zeros(scratch, e->group.count);
 
   // compression
-  event_jacobian(e, v, b);
-  solve_phase(e, b, lower, impulses->f_c, impulses->dual_c, impulses->state_c, impulses->info_c,
-              scratch);
+  event_jacobian(e, v, before);
+  solve_phase(e, before, lower, before, impulses->f_c, impulses->dual_c, impulses->state_c,
+              impulses->info_c, scratch);
   apply_impulse(e, impulses->f_c, v, scratch);
 
   // restitution
   restitution_data(e, &target, v, impulses->f_c, b, lower);
-  solve_phase(e, b, lower, impulses->f_r, impulses->dual_r, impulses->state_r, impulses->info_r,
-              scratch);
+  solve_phase(e, b, lower, before, impulses->f_r, impulses->dual_r, impulses->state_r,
+              impulses->info_r, scratch);
   apply_impulse(e, impulses->f_r, v, scratch);
   arena_restore(scratch, mark);
 }
@@ -420,9 +424,9 @@ static void mass_image_vjp(const contact_event *e, const mass_image *left, const
  * A = J M^ J' add up: let alpha = v_bar - J' p; then v_before_bar = alpha, J_bar = f (x) M^ alpha
  * - p (x) v_after, and M^ enters as alpha' dM^ (J' f). */
 static void phase_vjp(const contact_event *e, const double *v_after, const double *b,
-                      const double *lower, double *f, double *dual, unsigned char *state,
-                      carom_cone_info *info, double *f_bar, double *v_bar, double *p,
-                      const event_bars *bars, arena *scratch) {
+                      const double *lower, const double *before, double *f, double *dual,
+                      unsigned char *state, carom_cone_info *info, double *f_bar, double *v_bar,
+                      double *p, const event_bars *bars, arena *scratch) {
   const carom_system *s = e->model->system;
   int d = s->dimension;
 
@@ -438,7 +442,7 @@ static void phase_vjp(const contact_event *e, const double *v_after, const doubl
   bool second = false;
   for (int island = 0; island < e->group.island_count; island++) {
     int first = e->group.island_first[island];
-    cone_program program = contact_event_program(e, island, b, lower);
+    cone_program program = contact_event_program(e, island, b, lower, before);
     if (info[island].status == CAROM_CONE_UNBOUNDED) program = within_range(program, scratch);
     cone_solution solution = island_solution(e, island, f, dual, state, info);
     bool has_second = false;
@@ -501,6 +505,8 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   apply_impulse(e, impulses->f_r, after, scratch);
   double *b = arena_doubles(scratch, e->size);
   double *lower = arena_doubles(scratch, count);
+  double *before = arena_doubles(scratch, e->size);
+  event_jacobian(e, v, before);
   restitution_data(e, &target, middle, impulses->f_c, b, lower);
 
   // restitution: v_C* entered as b = J v' - v_C*
@@ -512,7 +518,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
                      .theta = theta_bar};
   double *f_bar = arena_zeros(scratch, e->size);
   double *p = arena_doubles(scratch, e->size);
-  phase_vjp(e, after, b, lower, impulses->f_r, impulses->dual_r, impulses->state_r,
+  phase_vjp(e, after, b, lower, before, impulses->f_r, impulses->dual_r, impulses->state_r,
             impulses->info_r, f_bar, v_bar, p, &bars, scratch);
   add_properties(e, CAROM_FRICTION, bars.mu, theta_bar);
   if (!(e->options->stop_target_gradient && s->row_count > 0))
@@ -528,8 +534,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
 
   // compression
   for (int c = 0; c < count; c++) lower[c] = 0;
-  event_jacobian(e, v, b);
-  phase_vjp(e, middle, b, lower, impulses->f_c, impulses->dual_c, impulses->state_c,
+  phase_vjp(e, middle, before, lower, before, impulses->f_c, impulses->dual_c, impulses->state_c,
             impulses->info_c, f_bar, v_bar, p, &bars, scratch);
   add_properties(e, CAROM_FRICTION, bars.mu, theta_bar);
 

@@ -60,9 +60,10 @@ void contact_event_solve(const contact_event *e, double *v, event_impulses *impu
 void contact_event_vjp(const contact_event *e, const double *v, const event_impulses *impulses,
                        double *v_bar, double *x_bar, double *theta_bar, arena *scratch);
 
-/* The cone program of one phase of one island. */
+/* The cone program of one phase of one island. `before` is J v before the event, which tells the size
+ * of the velocities that b comes from: what is below its rounding errors counts as zero. */
 cone_program contact_event_program(const contact_event *e, int island, const double *b,
-                                   const double *lower);
+                                   const double *lower, const double *before);
 
 /* Operators on the touched assemblies; vectors over points are [D], zero elsewhere. */
 void event_jacobian(const contact_event *e, const double *v, double *rows);       /* rows = J v */
