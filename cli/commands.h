@@ -7,6 +7,9 @@ int command_list(int argc, char **argv);
 int command_simulate(int argc, char **argv);
 int command_gradient(int argc, char **argv);
 int command_check(int argc, char **argv);
+int command_dataset(int argc, char **argv);
+int command_evaluate(int argc, char **argv);
+int command_train(int argc, char **argv);
 int command_solve(int argc, char **argv);
 int command_bench(int argc, char **argv);
 

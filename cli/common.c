@@ -112,7 +112,7 @@ double parse_number(struct argp_state *state, const char *option, const char *te
   return value;
 }
 
-static uint64_t parse_seed(struct argp_state *state, const char *text) {
+uint64_t parse_seed(struct argp_state *state, const char *text) {
   char *end;
   errno = 0;
   uint64_t value = strtoull(text, &end, 10);
@@ -122,8 +122,8 @@ static uint64_t parse_seed(struct argp_state *state, const char *text) {
   return value;
 }
 
-static int parse_name(struct argp_state *state, const char *option, const char *text,
-                      const char *const *names) {
+int parse_name(struct argp_state *state, const char *option, const char *text,
+               const char *const *names) {
   char known[128] = "";
   for (int k = 0; names[k] != NULL; k++) {
     if (strcmp(text, names[k]) == 0) return k;
@@ -316,13 +316,18 @@ int report_failure(const char *command, const carom_error *error) {
   return EXIT_FAILURE;
 }
 
-void report_trouble(const char *command, const carom_report *report, const char *dump_folder) {
+void report_unsolved(const char *command, const carom_report *report) {
   if (report->failed_programs == 0) return;
   fprintf(stderr,
           "carom %s: WARNING: %lld of %lld cone programs were NOT solved (worst residual %.2g); "
           "the best impulses found were used.\n",
           command, (long long)report->failed_programs, (long long)report->programs,
           report->worst_residual);
+}
+
+void report_trouble(const char *command, const carom_report *report, const char *dump_folder) {
+  if (report->failed_programs == 0) return;
+  report_unsolved(command, report);
   if (dump_folder == NULL) {
     fputs("  --dump-failures DIR writes them to files that `carom solve FILE` replays.\n", stderr);
   } else {

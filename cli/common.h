@@ -45,6 +45,11 @@ int parse_integer(struct argp_state *state, const char *option, const char *text
                   int high);
 double parse_number(struct argp_state *state, const char *option, const char *text, double low,
                     double high);
+uint64_t parse_seed(struct argp_state *state, const char *text);
+
+/* The place of a name in a list that ends with NULL. */
+int parse_name(struct argp_state *state, const char *option, const char *text,
+               const char *const *names);
 
 /* Everything that a run needs, loaded and checked. */
 typedef struct setup {
@@ -76,7 +81,9 @@ carom_status dump_failures(const carom_rollout *rollout, const char *folder, int
 /* Prints the message and returns the exit code that belongs to it. */
 int report_failure(const char *command, const carom_error *error);
 
-/* A loud line where cone programs failed; nothing otherwise. */
+/* A loud line where cone programs failed; nothing otherwise. report_trouble adds how to get hold of
+ * them, for commands with --dump-failures. */
+void report_unsolved(const char *command, const carom_report *report);
 void report_trouble(const char *command, const carom_report *report, const char *dump_folder);
 
 /* A JSON number, null if it is not finite. */

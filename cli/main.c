@@ -20,6 +20,9 @@ static const command commands[] = {
     {"simulate", command_simulate, "simulate a scene and write the trajectories"},
     {"gradient", command_gradient, "a loss against target trajectories and its gradient"},
     {"check", command_check, "compare every derivative with finite differences"},
+    {"dataset", command_dataset, "make chunks of trajectories to learn from"},
+    {"train", command_train, "learn masses, potential and contact properties from trajectories"},
+    {"evaluate", command_evaluate, "errors of a trained model, what it learned beside the truth"},
     {"solve", command_solve, "solve one cone program from a file"},
     {"bench", command_bench, "measure the speed of the engine"},
 };

@@ -1,12 +1,14 @@
 #include "cli/progress.h"
 
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 30 };
+enum { BAR_WIDTH = 30, NOTED_BAR_WIDTH = 12 };
 static const double TERMINAL_INTERVAL = 0.1, PLAIN_INTERVAL = 2.0; /* seconds */
 
 static volatile sig_atomic_t stop_requested = 0;
@@ -67,33 +69,48 @@ static void format_rate(double rate, char *text, size_t size) {
   }
 }
 
+// columns of the terminal: a longer line would wrap and could not be taken away
+static int terminal_width(void) {
+  struct winsize size;
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
 static void show(progress *p, double share, double rate, double left) {
   char left_text[32], rate_text[32];
   format_duration(left, left_text, sizeof left_text);
   format_rate(rate, rate_text, sizeof rate_text);
   if (!p->terminal) {
-    fprintf(stderr, "%s: %.0f %%, %s %s/s, %s left\n", p->label, 100.0 * share, rate_text, p->unit,
-            left_text);
+    fprintf(stderr, "%s: %.0f %%, %s %s/s, %s left%s%s\n", p->label, 100.0 * share, rate_text,
+            p->unit, left_text, p->note[0] != '\0' ? ", " : "", p->note);
     return;
   }
-  char bar[BAR_WIDTH + 1];
-  int full = (int)(share * BAR_WIDTH);
-  for (int k = 0; k < BAR_WIDTH; k++) bar[k] = k < full ? '#' : '.';
-  bar[BAR_WIDTH] = '\0';
-  fprintf(stderr, "\r\033[K%s [%s] %3.0f %%  %s %s/s  %s left", p->label, bar, 100.0 * share,
-          rate_text, p->unit, left_text);
+  // beside a note the bar is shorter
+  char bar[BAR_WIDTH + 1], line[512];
+  const int width = p->note[0] != '\0' ? NOTED_BAR_WIDTH : BAR_WIDTH, full = (int)(share * width);
+  for (int k = 0; k < width; k++) bar[k] = k < full ? '#' : '.';
+  bar[width] = '\0';
+  snprintf(line, sizeof line, "%s [%s] %3.0f %%  %s %s/s  %s left  %s", p->label, bar,
+           100.0 * share, rate_text, p->unit, left_text, p->note);
+  fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
   fflush(stderr);
   p->shown = true;
+}
+
+void progress_note(progress *p, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(p->note, sizeof p->note, format, arguments);
+  va_end(arguments);
 }
 
 bool progress_update(void *user, int64_t done, int64_t total) {
   progress *p = user;
   if (interrupted()) return false;
-  if (p->quiet || total <= 0 || done <= 0) return true;
+  if (p->quiet || total <= 0 || done <= p->first) return true;
   double now = seconds_now();
   if (now - p->last < (p->terminal ? TERMINAL_INTERVAL : PLAIN_INTERVAL)) return true;
   p->last = now;
-  double rate = (double)done / (now - p->start);
+  double rate = (double)(done - p->first) / (now - p->start);
   show(p, (double)done / (double)total, rate, (double)(total - done) / rate);
   return true;
 }

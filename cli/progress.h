@@ -15,12 +15,17 @@ typedef struct progress {
   bool shown;   /* a bar stands on the current line */
   double start; /* seconds */
   double last;  /* when something was shown last */
+  int64_t first; /* what was done when it began, of a work that is taken up; 0 */
+  char note[160]; /* shown behind the time left; "" */
 } progress;
 
 progress progress_begin(const char *label, const char *unit, bool quiet);
 
 /* A carom_progress callback, `user` being the progress: shows, and returns false after Ctrl-C. */
 bool progress_update(void *user, int64_t done, int64_t total);
+
+/* Sets the note. */
+void progress_note(progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Takes the bar away. */
 void progress_end(progress *p);

@@ -316,6 +316,7 @@ typedef struct carom_chunks {
 typedef struct carom_dataset {
   double dt;
   carom_chunks train, validation, test;
+  carom_report report; /* of the simulations that made it; zeros for given trajectories */
 } carom_dataset;
 
 typedef struct carom_dataset_options {
@@ -334,14 +335,18 @@ typedef struct carom_dataset_options {
 CAROM_API carom_dataset_options carom_default_dataset_options(const carom_system *system);
 
 /* Simulates the scene with its own parameters and cuts one chunk from each trajectory; the first
- * state of a chunk has no active contact. `simulation` says how (NULL: the defaults). */
+ * state of a chunk has no active contact. `simulation` says how (NULL: the defaults); its steps,
+ * threads and progress are those of `options`. */
 CAROM_API carom_status carom_dataset_generate(const carom_system *system,
                                               const carom_options *simulation,
                                               const carom_dataset_options *options,
                                               carom_dataset **dataset, carom_error *error);
 
 /* Cuts chunks from given trajectories x, v [count][states][point_count][dimension]; contact
- * [count][states] may be NULL: contacts are then detected. Trajectories are split at random. */
+ * [count][states] may be NULL: contacts are then detected. Trajectories are split at random, in the
+ * proportions of the options; with fewer trajectories than splits each is cut along time. Chunks do
+ * not overlap; where the data has no more there are fewer than the options want. States must be
+ * finite and hold the constraints to 1e-3. */
 CAROM_API carom_status carom_dataset_from_trajectories(const carom_system *system, double dt,
                                                        int count, int states, const double *x,
                                                        const double *v, const uint8_t *contact,
@@ -384,6 +389,7 @@ CAROM_API carom_status carom_model_create(const carom_system *system,
                                           carom_error *error);
 CAROM_API void carom_model_destroy(carom_model *model);
 CAROM_API carom_model_options carom_model_options_of(const carom_model *model);
+CAROM_API const carom_system *carom_model_system(const carom_model *model);
 
 /* The learnable parameters as one vector, owned by the model and open to change. Segments in order:
  * mass, moment (logarithms), friction (before relu), restitution (before the hard sigmoid),
@@ -435,6 +441,10 @@ typedef struct carom_train_options {
                               final_rate * learning_rate at the last epoch */
   double final_rate;     /* 0.01 */
   uint64_t seed;         /* of the order of the chunks */
+  carom_progress progress; /* NULL; called after each batch with the batches done and those of the
+                              whole training. Return false to stop: CAROM_INTERRUPTED; the next
+                              carom_trainer_epoch goes on with the batch that follows */
+  void *progress_user;
 } carom_train_options;
 
 CAROM_API carom_train_options carom_default_train_options(void);

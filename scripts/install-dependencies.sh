@@ -7,7 +7,7 @@
 # Runs as root or through sudo.
 set -euo pipefail
 
-build=(gcc libc6-dev make cmake pkg-config libjansson-dev libhdf5-dev)
+build=(gcc libc6-dev make cmake pkg-config libjansson-dev libhdf5-dev libopenblas-dev)
 test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev)
 case "${1:-build}" in
   build) packages=("${build[@]}") ;;

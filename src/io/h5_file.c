@@ -77,6 +77,19 @@ carom_status h5_writer_create(const char *path, h5_writer **writer, carom_error 
   return CAROM_OK;
 }
 
+carom_status h5_write_group(h5_writer *writer, const char *name, carom_error *error) {
+  quiet q = quiet_begin();
+  hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
+  H5Pset_obj_track_times(creation, 0);
+  hid_t group = H5Gcreate2(writer->file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+  if (group >= 0) H5Gclose(group);
+  H5Pclose(creation);
+  quiet_end(q);
+  if (group >= 0) return CAROM_OK;
+  return error_set(error, CAROM_FILE_ERROR, "%s: group /%s cannot be written (out of memory?)",
+                   writer->output.target, name);
+}
+
 static bool write_dataset(hid_t file, const char *name, int rank, const h5_axis *axes, hid_t stored,
                           hid_t given, const void *values) {
   hsize_t shape[H5_MAX_RANK];
@@ -264,6 +277,15 @@ int h5_dataset_rank(const h5_reader *reader, const char *name) {
 
 bool h5_has_dataset(const h5_reader *reader, const char *name) {
   return h5_dataset_rank(reader, name) >= 0;
+}
+
+bool h5_has_group(const h5_reader *reader, const char *name) {
+  quiet q = quiet_begin();
+  bool linked = H5Lexists(reader->file, name, H5P_DEFAULT) > 0;
+  hid_t group = linked ? H5Gopen2(reader->file, name, H5P_DEFAULT) : -1;
+  if (group >= 0) H5Gclose(group);
+  quiet_end(q);
+  return group >= 0;
 }
 
 int h5_link_count(const h5_reader *reader) {

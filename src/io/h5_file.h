@@ -26,6 +26,9 @@ size_t h5_element_count(int rank, const h5_axis *axes);
 typedef struct h5_writer h5_writer;
 
 carom_status h5_writer_create(const char *path, h5_writer **writer, carom_error *error);
+
+/* A group; datasets go into it by names like "group/x". */
+carom_status h5_write_group(h5_writer *writer, const char *name, carom_error *error);
 carom_status h5_write_doubles(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
                               const double *values, carom_error *error);
 carom_status h5_write_bytes(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
@@ -50,6 +53,7 @@ carom_status h5_reader_open(const char *path, h5_reader **reader, carom_error *e
 void h5_reader_close(h5_reader *reader);
 
 bool h5_has_dataset(const h5_reader *reader, const char *name);
+bool h5_has_group(const h5_reader *reader, const char *name);
 
 /* Number of axes of a dataset, or -1 if there is none of this name. */
 int h5_dataset_rank(const h5_reader *reader, const char *name);

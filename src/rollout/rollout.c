@@ -171,35 +171,6 @@ static bool report_progress(void *user, int samples) {
   return go_on;
 }
 
-static void merge_report(carom_report *into, const carom_report *from) {
-  into->time_steps += from->time_steps;
-  into->events += from->events;
-  into->contacts += from->contacts;
-  into->programs += from->programs;
-  into->interior_programs += from->interior_programs;
-  into->singular_programs += from->singular_programs;
-  into->degenerate_programs += from->degenerate_programs;
-  into->failed_programs += from->failed_programs;
-  if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
-}
-
-/* The first shard that could not finish, in words. */
-static carom_status shard_status(const shard_result *result, double dt, carom_error *error) {
-  switch (result->status) {
-    case CAROM_OK:
-      return CAROM_OK;
-    case CAROM_NUMERICAL_FAILURE:
-      return error_set(error, CAROM_NUMERICAL_FAILURE,
-                       "sample %d became non-finite at step %d (t = %g); use a smaller dt or more "
-                       "substeps, or check the parameters",
-                       result->bad_sample, result->bad_step, result->bad_step * dt);
-    case CAROM_INTERRUPTED:
-      return error_set(error, CAROM_INTERRUPTED, "stopped by the progress callback");
-    default:
-      return error_set(error, result->status, "no memory for a shard of the rollout");
-  }
-}
-
 static carom_status check_inputs(const carom_rollout *r, const double *theta, const double *x0,
                                  const double *v0, carom_error *error) {
   if (x0 == NULL || v0 == NULL)
@@ -244,8 +215,8 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
   }
   r->report = (carom_report){0};
   for (int shard = 0; shard < r->shard_count; shard++) {
-    merge_report(&r->report, &r->results[shard].report);
-    if (status == CAROM_OK) status = shard_status(&r->results[shard], r->options.dt, error);
+    report_merge(&r->report, &r->results[shard].report);
+    if (status == CAROM_OK) status = shard_error(&r->results[shard], r->options.dt, error);
   }
   if (status != CAROM_OK) return status;
   r->has_run = true;

@@ -1,5 +1,7 @@
 #include "rollout/shard.h"
 
+#include "base/error.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,4 +243,34 @@ void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape
     memcpy(x0_bar + (size_t)first * size, w->x_bar, sizeof(double) * (size_t)count * size);
   if (v0_bar != NULL)
     memcpy(v0_bar + (size_t)first * size, w->v_bar, sizeof(double) * (size_t)count * size);
+}
+
+/* ---- results of shards together ----------------------------------------------------------- */
+
+void report_merge(carom_report *into, const carom_report *from) {
+  into->time_steps += from->time_steps;
+  into->events += from->events;
+  into->contacts += from->contacts;
+  into->programs += from->programs;
+  into->interior_programs += from->interior_programs;
+  into->singular_programs += from->singular_programs;
+  into->degenerate_programs += from->degenerate_programs;
+  into->failed_programs += from->failed_programs;
+  if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
+}
+
+carom_status shard_error(const shard_result *result, double dt, carom_error *error) {
+  switch (result->status) {
+    case CAROM_OK:
+      return CAROM_OK;
+    case CAROM_NUMERICAL_FAILURE:
+      return error_set(error, CAROM_NUMERICAL_FAILURE,
+                       "sample %d became non-finite at step %d (t = %g); use a smaller dt or more "
+                       "substeps, or check the parameters",
+                       result->bad_sample, result->bad_step, result->bad_step * dt);
+    case CAROM_INTERRUPTED:
+      return error_set(error, CAROM_INTERRUPTED, "stopped by the progress callback");
+    default:
+      return error_set(error, result->status, "no memory for a shard of the rollout");
+  }
 }

@@ -1,0 +1,202 @@
+/* carom dataset: chunks of trajectories to learn from, simulated or cut from given trajectories. */
+#include "learn/dataset.h"
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/dataset_options.h"
+#include "cli/progress.h"
+#include "io/dataset_file.h"
+#include "learn/chunks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { KEY_FROM = 512, KEY_SEED, KEY_THREADS, KEY_JSON, TABLE_ROWS = 30 };
+
+typedef struct arguments {
+  dataset_arguments data;
+  const char *scene;
+  const char *from;
+  const char *output;
+  uint64_t seed;
+  int threads;
+  bool json, quiet;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "write the data set to FILE (HDF5)", 0},
+    {"from", KEY_FROM, "FILE", 0, "cut given trajectories (a trajectory file) into chunks", 0},
+    {"seed", KEY_SEED, "S", 0, "seed of states, choice of chunks and noise (0)", 0},
+    {NULL, 0, NULL, 0, "General", 4},
+    {"threads", KEY_THREADS, "N", 0, "threads (0: as many as the machine has); same result", 4},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
+    {"quiet", 'q', NULL, 0, "no progress", 4},
+    {0}};
+
+static void check_complete(const arguments *a, struct argp_state *state) {
+  if (a->scene == NULL)
+    argp_error(state, "a scene is missing: the name of a built-in one (`carom list`) or a file");
+  if (a->output == NULL) argp_error(state, "-o FILE is missing: where the data set goes");
+  if (a->from != NULL && (a->data.steps > 0 || a->data.contact >= 0))
+    argp_error(state, "--steps and --contact are of a simulation, --from has none");
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->data; return 0;
+    case 'o': a->output = text; return 0;
+    case KEY_FROM: a->from = text; return 0;
+    case KEY_SEED: a->seed = parse_seed(state, text); return 0;
+    case KEY_THREADS: a->threads = parse_integer(state, "--threads", text, 0, 1024); return 0;
+    case KEY_JSON: a->json = true; return 0;
+    case 'q': a->quiet = true; return 0;
+    case ARGP_KEY_ARG:
+      if (a->scene != NULL) argp_error(state, "one scene is expected, '%s' is one more", text);
+      a->scene = text;
+      return 0;
+    case ARGP_KEY_END: check_complete(a, state); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_child children[] = {{&dataset_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    options,
+    parse,
+    "SCENE -o FILE",
+    "Makes a data set to learn SCENE from: simulates it with its own parameters and cuts one chunk "
+    "of consecutive states from each trajectory, beginning free of contacts; about half of the "
+    "chunks contain a contact. With --from, chunks are cut from trajectories of your own (contact "
+    "flags are detected where the file has none). Prints how many chunks there are and how often "
+    "each possible contact occurs in the training chunks."
+    "\vExample:\n  carom dataset cp3 --seed 7 -o cp3.h5",
+    children,
+    NULL,
+    NULL};
+
+/* What was made, and what it is. */
+typedef struct outcome {
+  carom_system *system;
+  carom_dataset *data;
+  contact_count *counts; /* [contact_count] of the training chunks */
+  int *order;            /* possible contacts, the most frequent first */
+} outcome;
+
+static void outcome_free(outcome *o) {
+  carom_dataset_destroy(o->data);
+  free(o->counts);
+  free(o->order);
+  carom_system_destroy(o->system);
+}
+
+static const contact_count *sorted_counts;
+
+// the most frequent first, then by index
+static int compare_counts(const void *a, const void *b) {
+  int i = *(const int *)a, j = *(const int *)b;
+  int64_t of_i = sorted_counts[i].states, of_j = sorted_counts[j].states;
+  if (of_i != of_j) return of_i > of_j ? -1 : 1;
+  return i < j ? -1 : 1;
+}
+
+static carom_status count_contacts(outcome *o, carom_error *error) {
+  int possible = carom_system_describe(o->system).contact_count;
+  o->counts = calloc((size_t)possible + 1, sizeof *o->counts);
+  o->order = calloc((size_t)possible + 1, sizeof *o->order);
+  if (o->counts == NULL || o->order == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d contacts", possible);
+  carom_status status = contacts_count(o->system, &o->data->train, o->counts, error);
+  for (int k = 0; k < possible; k++) o->order[k] = k;
+  sorted_counts = o->counts;
+  qsort(o->order, (size_t)possible, sizeof *o->order, compare_counts);
+  return status;
+}
+
+static carom_status make_data(const arguments *a, outcome *o, carom_error *error) {
+  carom_dataset_options wanted = dataset_options_apply(&a->data, o->system);
+  wanted.seed = a->seed;
+  wanted.threads = a->threads;
+  if (a->from != NULL) return dataset_file_read(o->system, a->from, &wanted, &o->data, error);
+  const carom_options simulation = dataset_simulation_apply(&a->data, o->system);
+  progress bar = progress_begin("simulating", "steps", a->quiet);
+  wanted.progress = progress_update;
+  wanted.progress_user = &bar;
+  carom_status status = carom_dataset_generate(o->system, &simulation, &wanted, &o->data, error);
+  progress_end(&bar);
+  return status;
+}
+
+static carom_status make(const arguments *a, outcome *o, carom_error *error) {
+  carom_status status = carom_system_load(a->scene, &o->system, error);
+  if (status == CAROM_OK) status = check_output(a->output, error);
+  if (status == CAROM_OK) status = make_data(a, o, error);
+  if (status == CAROM_OK) status = count_contacts(o, error);
+  if (status == CAROM_OK) status = dataset_file_write(o->system, a->output, o->data, error);
+  return status;
+}
+
+/* ---- results ---- */
+
+static void print_text(const arguments *a, const outcome *o) {
+  const carom_system_info info = carom_system_describe(o->system);
+  printf("scene          %s (%s)\n", info.name, info.description);
+  for (int split = 0; split < SPLIT_COUNT; split++) {
+    const carom_chunks *chunks = dataset_split(o->data, split);
+    printf("%-14s %d chunks of %d states, %d with a contact\n", dataset_split_name(split),
+           chunks->count, chunks->states, chunks_with_contact(chunks));
+  }
+  printf("time step      %g\n", o->data->dt);
+  int met = 0;
+  while (met < info.contact_count && o->counts[o->order[met]].states > 0) met++;
+  printf("contacts       %d of %d possible ones occur in the training chunks\n", met,
+         info.contact_count);
+  if (met > 0) printf("\n  %-24s %8s %8s\n", "contact", "states", "chunks");
+  for (int k = 0; k < met && k < TABLE_ROWS; k++) {
+    char label[64];
+    carom_system_contact_label(o->system, o->order[k], label, sizeof label);
+    printf("  %-24s %8lld %8lld\n", label, (long long)o->counts[o->order[k]].states,
+           (long long)o->counts[o->order[k]].chunks);
+  }
+  if (met > TABLE_ROWS) printf("  ... %d more: --json lists all\n", met - TABLE_ROWS);
+  printf("%swritten        %s\n", met > 0 ? "\n" : "", a->output);
+}
+
+static json_t *chunks_json(const carom_chunks *chunks) {
+  return json_pack("{si si si}", "chunks", chunks->count, "states", chunks->states, "with_contact",
+                   chunks_with_contact(chunks));
+}
+
+static void print_as_json(const arguments *a, const outcome *o) {
+  const carom_system_info info = carom_system_describe(o->system);
+  json_t *contacts = json_array();
+  for (int k = 0; k < info.contact_count; k++) {
+    char label[64];
+    carom_system_contact_label(o->system, k, label, sizeof label);
+    json_array_append_new(contacts, json_pack("{ss sI sI}", "contact", label, "states",
+                                              (json_int_t)o->counts[k].states, "chunks",
+                                              (json_int_t)o->counts[k].chunks));
+  }
+  print_json(json_pack("{ss so so so so so so ss}", "scene", info.name, "dt",
+                       json_number(o->data->dt), "train", chunks_json(&o->data->train), "val",
+                       chunks_json(&o->data->validation), "test", chunks_json(&o->data->test),
+                       "contacts", contacts, "report", json_report(&o->data->report), "output",
+                       a->output));
+}
+
+int command_dataset(int argc, char **argv) {
+  arguments a = {.data = dataset_arguments_default()};
+  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  interrupt_install();
+  outcome o = {0};
+  carom_error error = {0};
+  int code = EXIT_SUCCESS;
+  if (make(&a, &o, &error) != CAROM_OK) {
+    code = report_failure("dataset", &error);
+  } else {
+    report_unsolved("dataset", &o.data->report);
+    (a.json ? print_as_json : print_text)(&a, &o);
+  }
+  outcome_free(&o);
+  return code;
+}

@@ -1,0 +1,69 @@
+#include "cli/dataset_options.h"
+
+#include "cli/common.h"
+
+#include <limits.h>
+
+enum option_key {
+  KEY_TRAIN = 1024, /* apart from the keys of other parsers */
+  KEY_VALIDATION,
+  KEY_TEST,
+  KEY_CHUNK,
+  KEY_STEPS,
+  KEY_NOISE,
+  KEY_SHARE,
+  KEY_CONTACT
+};
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "Data", 1},
+    {"train", KEY_TRAIN, "N", 0, "chunks to train on (800)", 1},
+    {"val", KEY_VALIDATION, "N", 0, "chunks to validate with (100)", 1},
+    {"test", KEY_TEST, "N", 0, "chunks to test with (100)", 1},
+    {"chunk", KEY_CHUNK, "N", 0, "states of a chunk (5)", 1},
+    {"steps", KEY_STEPS, "N", 0, "time steps of the trajectories (the scene's)", 1},
+    {"noise", KEY_NOISE, "X", 0, "deviation of Gaussian noise on the states (0)", 1},
+    {"share", KEY_SHARE, "X", 0, "chunks that contain a contact, where there are enough (0.5)", 1},
+    {"contact", KEY_CONTACT, "NAME", 0, "contact model of the simulation: cm (default) or cmr", 1},
+    {0}};
+
+dataset_arguments dataset_arguments_default(void) {
+  return (dataset_arguments){
+      .train = -1, .validation = -1, .test = -1, .noise = -1.0, .share = -1.0, .contact = -1};
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  dataset_arguments *a = state->input;
+  switch (key) {
+    case KEY_TRAIN: a->train = parse_integer(state, "--train", text, 1, INT_MAX); return 0;
+    case KEY_VALIDATION: a->validation = parse_integer(state, "--val", text, 0, INT_MAX); return 0;
+    case KEY_TEST: a->test = parse_integer(state, "--test", text, 0, INT_MAX); return 0;
+    case KEY_CHUNK: a->chunk = parse_integer(state, "--chunk", text, 2, 1000000); return 0;
+    case KEY_STEPS: a->steps = parse_integer(state, "--steps", text, 1, INT_MAX - 1); return 0;
+    case KEY_NOISE: a->noise = parse_number(state, "--noise", text, 0.0, 1e300); return 0;
+    case KEY_SHARE: a->share = parse_number(state, "--share", text, 0.0, 1.0); return 0;
+    case KEY_CONTACT: a->contact = parse_name(state, "--contact", text, contact_names); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+const struct argp dataset_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+
+carom_dataset_options dataset_options_apply(const dataset_arguments *given,
+                                            const carom_system *system) {
+  carom_dataset_options o = carom_default_dataset_options(system);
+  if (given->train >= 0) o.train = given->train;
+  if (given->validation >= 0) o.validation = given->validation;
+  if (given->test >= 0) o.test = given->test;
+  if (given->chunk > 0) o.chunk = given->chunk;
+  if (given->steps > 0) o.steps = given->steps;
+  if (given->noise >= 0.0) o.noise = given->noise;
+  if (given->share >= 0.0) o.contact_share = given->share;
+  return o;
+}
+
+carom_options dataset_simulation_apply(const dataset_arguments *given, const carom_system *system) {
+  carom_options o = carom_default_options(system);
+  if (given->contact >= 0) o.contact = (carom_contact_model)given->contact;
+  return o;
+}

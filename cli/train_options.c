@@ -1,0 +1,261 @@
+#include "cli/train_options.h"
+
+#include "base/error.h"
+#include "cli/common.h"
+#include "io/json_difference.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum option_key {
+  KEY_DATA = 2048, /* apart from the keys of the data set's options */
+  KEY_MODEL,
+  KEY_EPOCHS,
+  KEY_BATCH,
+  KEY_RATE,
+  KEY_SCHEDULE,
+  KEY_FINAL_RATE,
+  KEY_WEIGHT_DECAY,
+  KEY_HIDDEN,
+  KEY_LAYERS,
+  KEY_SEED,
+  KEY_THREADS,
+  KEY_SINGLE,
+  KEY_LEARN_REGULARIZER,
+  KEY_RESUME,
+  KEY_JSON
+};
+
+static const char *const schedule_names[] = {"constant", "cosine", NULL};
+
+static const struct argp_option options[] = {
+    {"output", 'o', "DIR", 0, "the run folder: checkpoints, metrics, configuration", 0},
+    {"data", KEY_DATA, "FILE", 0,
+     "a data set (`carom dataset`) or trajectories of your own; without it the data is made", 0},
+    {"resume", KEY_RESUME, NULL, 0, "go on with the run in DIR from its last checkpoint", 0},
+    {NULL, 0, NULL, 0, "Model", 2},
+    {"model", KEY_MODEL, "NAME", 0,
+     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn or cmr-cd-chnn", 2},
+    {"hidden", KEY_HIDDEN, "N", 0, "width of the potential network (256)", 2},
+    {"layers", KEY_LAYERS, "N", 0, "its hidden layers (3)", 2},
+    {"single", KEY_SINGLE, NULL, 0, "the network in single precision", 2},
+    {"learn-regularizer", KEY_LEARN_REGULARIZER, NULL, 0, "learn epsilon of cmr too", 2},
+    {NULL, 0, NULL, 0, "Training", 3},
+    {"epochs", KEY_EPOCHS, "N", 0, "passes over the training chunks (1000)", 3},
+    {"batch", KEY_BATCH, "N", 0, "chunks of a batch (200)", 3},
+    {"lr", KEY_RATE, "X", 0, "learning rate (1e-3)", 3},
+    {"schedule", KEY_SCHEDULE, "NAME", 0,
+     "constant (default), or cosine: falls to the final rate at the last epoch", 3},
+    {"final-rate", KEY_FINAL_RATE, "X", 0, "last rate of cosine, by the learning rate (0.01)", 3},
+    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "of AdamW (1e-4)", 3},
+    {"seed", KEY_SEED, "S", 0, "of the data, the first parameters, the order of chunks (0)", 3},
+    {NULL, 0, NULL, 0, "General", 4},
+    {"threads", KEY_THREADS, "N", 0, "threads (0: as many as the machine has); same result", 4},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
+    {"quiet", 'q', NULL, 0, "no progress", 4},
+    {0}};
+
+static void check_complete(const train_arguments *a, struct argp_state *state) {
+  if (a->scene == NULL && !a->resume)
+    argp_error(state, "a scene is missing: the name of a built-in one (`carom list`) or a file");
+  if (a->output == NULL) argp_error(state, "-o DIR is missing: the folder of the run");
+}
+
+static void parse_model(train_arguments *a, char *text, struct argp_state *state) {
+  carom_model_options unused = {0};
+  carom_error error;
+  if (carom_model_options_by_name(text, &unused, &error) != CAROM_OK)
+    argp_error(state, "--model %s: %s", text, error.message);
+  a->model = text;
+}
+
+static bool parse_training(train_arguments *a, int key, char *text, struct argp_state *state) {
+  switch (key) {
+    case KEY_EPOCHS: a->epochs = parse_integer(state, "--epochs", text, 0, INT_MAX - 1); break;
+    case KEY_BATCH: a->batch = parse_integer(state, "--batch", text, 1, INT_MAX); break;
+    case KEY_RATE: a->rate = parse_number(state, "--lr", text, 1e-300, 1e300); break;
+    case KEY_SCHEDULE:
+      a->schedule = parse_name(state, "--schedule", text, schedule_names);
+      break;
+    case KEY_FINAL_RATE: a->final_rate = parse_number(state, "--final-rate", text, 0, 1); break;
+    case KEY_WEIGHT_DECAY:
+      a->weight_decay = parse_number(state, "--weight-decay", text, 0, 1e300);
+      break;
+    case KEY_HIDDEN: a->hidden = parse_integer(state, "--hidden", text, 1, 1 << 16); break;
+    case KEY_LAYERS: a->layers = parse_integer(state, "--layers", text, 1, 64); break;
+    case KEY_MODEL: parse_model(a, text, state); break;
+    case KEY_SINGLE: a->single_precision = true; break;
+    case KEY_LEARN_REGULARIZER: a->learn_regularizer = true; break;
+    case KEY_SEED:
+      a->seed = parse_seed(state, text);
+      // it has to fit into an integer of JSON
+      if (a->seed > INT64_MAX) argp_error(state, "--seed %s: expected less than 2^63", text);
+      a->has_seed = true;
+      break;
+    default: return false;
+  }
+  return true;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  train_arguments *a = state->input;
+  if (parse_training(a, key, text, state)) return 0;
+  switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->dataset; return 0;
+    case 'o': a->output = text; return 0;
+    case KEY_DATA: a->data = text; return 0;
+    case KEY_THREADS: a->threads = parse_integer(state, "--threads", text, 0, 1024); return 0;
+    case KEY_RESUME: a->resume = true; return 0;
+    case KEY_JSON: a->json = true; return 0;
+    case 'q': a->quiet = true; return 0;
+    case ARGP_KEY_ARG:
+      if (a->scene != NULL) argp_error(state, "one scene is expected, '%s' is one more", text);
+      a->scene = text;
+      return 0;
+    case ARGP_KEY_END: check_complete(a, state); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_child children[] = {{&dataset_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    options,
+    parse,
+    "SCENE -o DIR\n--resume -o DIR",
+    "Learns masses, potential, friction and restitution of SCENE from trajectories. Writes into DIR "
+    "config.json, metrics.csv, event files for TensorBoard, best.h5 (the lowest validation loss) and "
+    "last.h5 (the state after the last epoch); data that it makes itself goes to DIR/data.h5. Ctrl-C "
+    "ends after the current batch; --resume goes on from there and arrives at the same bits as a run "
+    "that was not stopped."
+    "\vExample:\n  carom train cp3 --epochs 200 --schedule cosine -o runs/cp3",
+    children,
+    NULL,
+    NULL};
+
+train_arguments train_arguments_parse(int argc, char **argv) {
+  train_arguments a = {.epochs = -1,
+                       .schedule = -1,
+                       .final_rate = -1.0,
+                       .weight_decay = -1.0,
+                       .dataset = dataset_arguments_default()};
+  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  return a;
+}
+
+/* ---- configurations -------------------------------------------------------------------------- */
+
+static void apply_train(const train_arguments *a, carom_train_options *o) {
+  if (a->epochs >= 0) o->epochs = a->epochs;
+  if (a->batch > 0) o->batch = a->batch;
+  if (a->rate > 0.0) o->learning_rate = a->rate;
+  if (a->schedule >= 0) o->schedule = (carom_schedule)a->schedule;
+  if (a->final_rate >= 0.0) o->final_rate = a->final_rate;
+  if (a->weight_decay >= 0.0) o->weight_decay = a->weight_decay;
+  if (a->has_seed) o->seed = a->seed;
+}
+
+static carom_status apply_model(const train_arguments *a, carom_model_options *o,
+                                carom_error *error) {
+  if (a->hidden > 0) o->hidden_size = a->hidden;
+  if (a->layers > 0) o->hidden_layers = a->layers;
+  if (a->single_precision) o->single_precision = true;
+  if (a->learn_regularizer) o->learn_regularizer = true;
+  return a->model != NULL ? carom_model_options_by_name(a->model, o, error) : CAROM_OK;
+}
+
+static void apply_dataset(const dataset_arguments *a, run_config *c) {
+  carom_dataset_options *o = &c->dataset;
+  if (a->train >= 0) o->train = a->train;
+  if (a->validation >= 0) o->validation = a->validation;
+  if (a->test >= 0) o->test = a->test;
+  if (a->chunk > 0) o->chunk = a->chunk;
+  if (a->steps > 0) o->steps = a->steps;
+  if (a->noise >= 0.0) o->noise = a->noise;
+  if (a->share >= 0.0) o->contact_share = a->share;
+  if (a->contact >= 0) c->data_contact = (carom_contact_model)a->contact;
+}
+
+// data of the user's own is named by its absolute path: a run folder may be used from anywhere
+static carom_status apply_data(const train_arguments *a, run_config *c, carom_error *error) {
+  if (a->data == NULL) return CAROM_OK;
+  char *path = realpath(a->data, NULL);
+  if (path == NULL) {
+    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", a->data, strerror(errno));
+  }
+  free(c->data);
+  c->data = path;
+  return CAROM_OK;
+}
+
+static carom_status apply(const train_arguments *a, run_config *c, carom_error *error) {
+  apply_train(a, &c->train);
+  apply_dataset(&a->dataset, c);
+  // one seed for everything
+  c->model.seed = c->train.seed;
+  c->dataset.seed = c->train.seed;
+  carom_status status = apply_model(a, &c->model, error);
+  return status == CAROM_OK ? apply_data(a, c, error) : status;
+}
+
+carom_status train_config_make(const train_arguments *given, const carom_system *system,
+                               run_config *config, carom_error *error) {
+  *config = (run_config){.scene = strdup(carom_system_describe(system).json),
+                         .data = strdup("data.h5"),
+                         .model = carom_default_model_options(system),
+                         .train = carom_default_train_options(),
+                         .dataset = carom_default_dataset_options(system),
+                         .data_contact = CAROM_CM};
+  if (config->scene == NULL || config->data == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return apply(given, config, error);
+}
+
+static carom_status compare_scene(const train_arguments *given, const carom_system *system,
+                                  carom_error *error) {
+  if (given->scene == NULL) return CAROM_OK;
+  carom_system *other;
+  carom_status status = carom_system_load(given->scene, &other, error);
+  if (status != CAROM_OK) return status;
+  json_difference found;
+  const char *here = carom_system_describe(other).json;
+  if (scene_find_difference(carom_system_describe(system).json, here, &found)) {
+    status = error_set(error, CAROM_INVALID_ARGUMENT,
+                       "%s: the run has another scene than %s: %s is %s in the run and %s there",
+                       given->output, given->scene, found.path, found.first, found.second);
+  }
+  carom_system_destroy(other);
+  return status;
+}
+
+static carom_status compare_config(const train_arguments *given, const run_config *run,
+                                   const run_config *wanted, carom_error *error) {
+  json_t *of_run = run_config_json(run), *of_wanted = run_config_json(wanted);
+  json_difference found;
+  const bool differ = json_find_difference(of_run, of_wanted, &found);
+  json_decref(of_run);
+  json_decref(of_wanted);
+  if (!differ) return CAROM_OK;
+  const bool epochs = strcmp(found.path, "train.epochs") == 0;
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "%s: the run has %s = %s, not %s%s; leave the option away to go on with it, or "
+                   "begin a new run in another folder",
+                   given->output, found.path, found.first, found.second,
+                   epochs ? ", and a cosine schedule depends on it" : "");
+}
+
+carom_status train_config_resume(const train_arguments *given, const carom_system *system,
+                                 run_config *config, carom_error *error) {
+  carom_status status = compare_scene(given, system, error);
+  if (status != CAROM_OK) return status;
+  run_config wanted = *config;
+  wanted.data = strdup(config->data);
+  if (wanted.data == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  status = apply(given, &wanted, error);
+  if (status == CAROM_OK && config->train.schedule == CAROM_CONSTANT)
+    config->train.epochs = wanted.train.epochs;
+  if (status == CAROM_OK) status = compare_config(given, config, &wanted, error);
+  free(wanted.data);
+  return status;
+}

@@ -1,0 +1,45 @@
+/* The command line of `carom train`, and what it makes of a run's configuration. */
+#ifndef CAROM_CLI_TRAIN_OPTIONS_H
+#define CAROM_CLI_TRAIN_OPTIONS_H
+
+#include "cli/dataset_options.h"
+#include "io/run_config.h"
+
+/* As given; what was not given has the value in the comment. */
+typedef struct train_arguments {
+  const char *scene;  /* NULL: that of the run, with --resume */
+  const char *data;   /* NULL */
+  const char *output; /* the run folder */
+  const char *model;  /* NULL */
+  int epochs;         /* -1 */
+  int batch;          /* 0 */
+  double rate;        /* 0 */
+  int schedule;       /* -1 */
+  double final_rate;  /* -1 */
+  double weight_decay; /* -1 */
+  int hidden;         /* 0 */
+  int layers;         /* 0 */
+  bool has_seed;
+  uint64_t seed;
+  int threads; /* 0 */
+  bool single_precision;
+  bool learn_regularizer;
+  dataset_arguments dataset;
+  bool resume;
+  bool json;
+  bool quiet;
+} train_arguments;
+
+/* Parses; wrong usage ends the program with exit code 2. */
+train_arguments train_arguments_parse(int argc, char **argv);
+
+/* A configuration for a new run of the system. run_config_free releases it. */
+carom_status train_config_make(const train_arguments *given, const carom_system *system,
+                               run_config *config, carom_error *error);
+
+/* Whether what was given agrees with the run that is taken up: the message names what does not. More
+ * epochs may be asked for where the schedule does not depend on them; they are put into `config`. */
+carom_status train_config_resume(const train_arguments *given, const carom_system *system,
+                                 run_config *config, carom_error *error);
+
+#endif

@@ -1,0 +1,178 @@
+#include "io/dataset_file.h"
+
+#include "base/error.h"
+#include "io/h5_file.h"
+#include "io/trajectory_file.h"
+#include "learn/chunks.h"
+#include "learn/dataset.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Name of a dataset in the group of a split. */
+typedef struct item_name {
+  char text[32];
+} item_name;
+
+static item_name item(int split, const char *name) {
+  item_name full;
+  snprintf(full.text, sizeof full.text, "%s/%s", dataset_split_name(split), name);
+  return full;
+}
+
+/* ---- writing ---- */
+
+static carom_status write_times(h5_writer *writer, int split, int states, double dt,
+                                carom_error *error) {
+  double *t = malloc(sizeof(double) * (size_t)(states + 1));
+  if (t == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  for (int k = 0; k < states; k++) t[k] = k * dt;
+  const h5_axis axis = {"states", states};
+  carom_status status = h5_write_doubles(writer, item(split, "t").text, 1, &axis, t, error);
+  free(t);
+  return status;
+}
+
+static carom_status write_split(h5_writer *writer, const carom_system_info *info, int split,
+                                const carom_chunks *chunks, double dt, carom_error *error) {
+  const h5_axis axes[] = {{"chunks", chunks->count},
+                          {"states", chunks->states},
+                          {"points", info->point_count},
+                          {"dimension", info->dimension}};
+  carom_status status = h5_write_group(writer, dataset_split_name(split), error);
+  if (status == CAROM_OK)
+    status = h5_write_doubles(writer, item(split, "x").text, 4, axes, chunks->x, error);
+  if (status == CAROM_OK)
+    status = h5_write_doubles(writer, item(split, "v").text, 4, axes, chunks->v, error);
+  if (status == CAROM_OK) status = write_times(writer, split, chunks->states, dt, error);
+  if (status == CAROM_OK)
+    status = h5_write_bytes(writer, item(split, "contact").text, 2, axes, chunks->contact, error);
+  return status;
+}
+
+carom_status dataset_file_write(const carom_system *system, const char *path,
+                                const carom_dataset *dataset, carom_error *error) {
+  h5_writer *writer;
+  carom_status status = h5_writer_create(path, &writer, error);
+  if (status != CAROM_OK) return status;
+  const carom_system_info info = carom_system_describe(system);
+  const carom_chunks *const splits[SPLIT_COUNT] = {&dataset->train, &dataset->validation,
+                                                   &dataset->test};
+  status = h5_write_origin(writer, info.json, dataset->dt, error);
+  for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
+    status = write_split(writer, &info, split, splits[split], dataset->dt, error);
+  return h5_writer_finish(writer, status, error);
+}
+
+/* ---- reading ---- */
+
+// flags from the file, 0 or 1, or detected ones
+static carom_status read_contacts(h5_reader *reader, const carom_system *system, int split,
+                                  carom_chunks *chunks, carom_error *error) {
+  size_t states = (size_t)chunks->count * (size_t)chunks->states;
+  h5_axis axes[] = {{"chunks", chunks->count}, {"states", chunks->states}};
+  const item_name name = item(split, "contact");
+  if (h5_has_dataset(reader, name.text))
+    return h5_read_bytes(reader, name.text, 2, axes, &chunks->contact, error);
+  chunks->contact = calloc(states + 1, 1);
+  if (chunks->contact == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return contacts_flag(system, states, chunks->x, chunks->contact, error);
+}
+
+static carom_status read_split(h5_reader *reader, const carom_system *system, int split,
+                               carom_chunks *chunks, carom_error *error) {
+  const char *group = dataset_split_name(split);
+  if (!h5_has_group(reader, group))
+    return error_set(error, CAROM_INVALID_DATA,
+                     "group /%s is missing; a data set has /train, /val and /test (with 0 chunks "
+                     "where there are none)",
+                     group);
+  const carom_system_info info = carom_system_describe(system);
+  h5_axis axes[] = {
+      {"chunks", -1}, {"states", -1}, {"points", info.point_count}, {"dimension", info.dimension}};
+  carom_status status = h5_read_doubles(reader, item(split, "x").text, 4, axes, &chunks->x, error);
+  if (status == CAROM_OK)
+    status = h5_read_doubles(reader, item(split, "v").text, 4, axes, &chunks->v, error);
+  if (status != CAROM_OK) return status;
+  chunks->count = axes[0].size;
+  chunks->states = axes[1].size;
+  if (split == 0 && chunks->count == 0)
+    return error_set(error, CAROM_INVALID_DATA, "/train has no chunks, at least one is needed");
+  if (chunks->count > 0 && chunks->states < 2)
+    return error_set(error, CAROM_INVALID_DATA, "/%s has chunks of %d states, expected at least 2",
+                     group, chunks->states);
+  char what[32];
+  snprintf(what, sizeof what, "/%s, chunk", group);
+  status =
+      trajectories_check(system, what, chunks->count, chunks->states, chunks->x, chunks->v, error);
+  return status == CAROM_OK ? read_contacts(reader, system, split, chunks, error) : status;
+}
+
+static carom_status read_dataset(h5_reader *reader, const carom_system *system, carom_dataset *made,
+                                 carom_error *error) {
+  if (!h5_read_number_attribute(reader, "dt", &made->dt))
+    return error_set(error, CAROM_INVALID_DATA,
+                     "the attribute dt (length of a time step) is missing");
+  if (!(made->dt > 0) || !isfinite(made->dt))
+    return error_set(error, CAROM_INVALID_DATA,
+                     "the attribute dt is %g, expected a positive number", made->dt);
+  carom_status status = CAROM_OK;
+  for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
+    status = read_split(reader, system, split, dataset_split(made, split), error);
+  return status;
+}
+
+// messages of h5_file begin with the path, the others get it here
+static carom_status name_file(const char *path, carom_status status, carom_error *error) {
+  if (status == CAROM_OK || error == NULL) return status;
+  size_t length = 0;
+  while (path[length] != '\0' && error->message[length] == path[length]) length++;
+  return path[length] == '\0' ? status : error_prefix(error, "%s", path);
+}
+
+// the time step of a trajectory file
+static double time_step(const carom_system *system, const trajectory *data) {
+  if (data->dt > 0) return data->dt;
+  if (data->t != NULL && data->state_count > 1)
+    return (data->t[data->state_count - 1] - data->t[0]) / (data->state_count - 1);
+  return carom_system_describe(system).dt;
+}
+
+static carom_status read_trajectories(const carom_system *system, const char *path,
+                                      const carom_dataset_options *options, carom_dataset **dataset,
+                                      carom_error *error) {
+  trajectory data;
+  carom_status status = trajectory_file_read(path, system, &data, error);
+  if (status != CAROM_OK) return status;
+  status = carom_dataset_from_trajectories(system, time_step(system, &data), data.batch,
+                                           data.state_count, data.x, data.v, data.contact, options,
+                                           dataset, error);
+  trajectory_free(&data);
+  return status;
+}
+
+carom_status dataset_file_read(const carom_system *system, const char *path,
+                               const carom_dataset_options *options, carom_dataset **dataset,
+                               carom_error *error) {
+  *dataset = NULL;
+  h5_reader *reader;
+  carom_status status = h5_reader_open(path, &reader, error);
+  if (status != CAROM_OK) return status;
+  bool plain = h5_has_dataset(reader, "x") || h5_has_dataset(reader, "v");
+  carom_dataset *made = plain ? NULL : calloc(1, sizeof *made);
+  if (made != NULL) status = read_dataset(reader, system, made, error);
+  h5_reader_close(reader);
+  if (plain) {
+    const carom_dataset_options defaults = carom_default_dataset_options(system);
+    status = read_trajectories(system, path, options != NULL ? options : &defaults, dataset, error);
+    return name_file(path, status, error);
+  }
+  if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  if (status == CAROM_OK) {
+    *dataset = made;
+    return CAROM_OK;
+  }
+  carom_dataset_destroy(made);
+  return name_file(path, status, error);
+}

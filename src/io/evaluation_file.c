@@ -1,0 +1,215 @@
+#include "io/evaluation_file.h"
+
+#include "base/error.h"
+#include "io/atomic_file.h"
+#include "io/h5_file.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- JSON ---- */
+
+// null where there is no number
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *estimate_json(const estimate *e) {
+  return json_pack("{si so so so so}", "count", e->count, "mean", number(e->mean), "half_width_95",
+                   number(e->half_width), "median", number(e->median), "largest",
+                   number(e->largest));
+}
+
+static json_t *numbers(const double *values, int count) {
+  json_t *array = json_array();
+  for (int k = 0; k < count; k++) json_array_append_new(array, number(values[k]));
+  return array;
+}
+
+static json_t *horizon_json(const horizon *h) {
+  return json_pack("{si si si so so so so}", "trajectories", h->count, "states", h->states,
+                   "failed", h->failed_count, "relative_error", estimate_json(&h->relative),
+                   "state_norm_error", estimate_json(&h->state_norm), "error_of_state",
+                   numbers(h->curve, h->states), "error_of_state_half_width_95",
+                   numbers(h->curve_half_width, h->states));
+}
+
+static json_t *drift_json(const energy_drift *d) {
+  return json_pack("{so so}", "greatest", estimate_json(&d->greatest), "average",
+                   estimate_json(&d->average));
+}
+
+static json_t *energy_json(const evaluation *e) {
+  return json_pack("{so so so}", "drift_predicted", drift_json(&e->drift), "drift_true",
+                   drift_json(&e->true_drift), "error", estimate_json(&e->energy_error));
+}
+
+static json_t *contacts_json(const carom_system *system, const evaluation *e) {
+  const int friction = carom_parameter_segment(system, CAROM_FRICTION).offset;
+  const int restitution = carom_parameter_segment(system, CAROM_RESTITUTION).offset;
+  json_t *array = json_array();
+  for (int k = 0; k < carom_system_describe(system).contact_count; k++) {
+    char label[64];
+    carom_system_contact_label(system, k, label, sizeof label);
+    json_array_append_new(array, json_pack("{ss so so so so sI sI}", "contact", label, "friction",
+                                           number(e->theta[friction + k]), "scene_friction",
+                                           number(e->scene_theta[friction + k]), "restitution",
+                                           number(e->theta[restitution + k]), "scene_restitution",
+                                           number(e->scene_theta[restitution + k]), "states",
+                                           (json_int_t)e->counts[k].states, "chunks",
+                                           (json_int_t)e->counts[k].chunks));
+  }
+  return array;
+}
+
+// second moments of a body, from their logarithms
+static json_t *moments_json(const carom_system *system, const double *theta, int body_index) {
+  const int d = carom_system_describe(system).dimension;
+  const int offset = carom_parameter_segment(system, CAROM_LOG_MOMENT).offset + body_index * d;
+  json_t *array = json_array();
+  for (int k = 0; k < d; k++) json_array_append_new(array, number(exp(theta[offset + k])));
+  return array;
+}
+
+static json_t *bodies_json(const carom_system *system, const evaluation *e) {
+  json_t *array = json_array();
+  for (int k = 0; k < carom_system_describe(system).body_count; k++) {
+    json_t *body = json_pack("{ss so so}", "body", carom_system_body_id(system, k), "mass_ratio",
+                             number(evaluation_mass_ratio(system, e->theta, k)), "scene_mass_ratio",
+                             number(evaluation_mass_ratio(system, e->scene_theta, k)));
+    if (evaluation_has_moments(system, k)) {
+      json_object_set_new(body, "moments", moments_json(system, e->theta, k));
+      json_object_set_new(body, "scene_moments", moments_json(system, e->scene_theta, k));
+    }
+    json_array_append_new(array, body);
+  }
+  return array;
+}
+
+static json_t *report_json(const carom_report *r) {
+  return json_pack("{sI sI sI sI sI sI sI sI so}", "time_steps", (json_int_t)r->time_steps,
+                   "events", (json_int_t)r->events, "contacts", (json_int_t)r->contacts, "programs",
+                   (json_int_t)r->programs, "interior_programs", (json_int_t)r->interior_programs,
+                   "singular_programs", (json_int_t)r->singular_programs, "degenerate_programs",
+                   (json_int_t)r->degenerate_programs, "failed_programs",
+                   (json_int_t)r->failed_programs, "worst_residual", number(r->worst_residual));
+}
+
+json_t *evaluation_to_json(const carom_system *system, const evaluation *e) {
+  json_t *root = json_pack("{ss ss so sb so}", "carom_version", carom_version(), "scene",
+                           carom_system_describe(system).name, "dt", number(e->dt), "truth_known",
+                           e->truth_known, "chunk", horizon_json(&e->chunk));
+  if (root == NULL) return NULL;
+  if (e->truth_known) {
+    json_object_set_new(root, "scene_relative_error", estimate_json(&e->scene_relative));
+    json_object_set_new(root, "extended", horizon_json(&e->extended));
+    json_object_set_new(root, "energy", energy_json(e));
+  }
+  json_object_set_new(root, "contacts", contacts_json(system, e));
+  json_object_set_new(root, "bodies", bodies_json(system, e));
+  json_object_set_new(root, "training_chunks", json_integer(e->train_count));
+  json_object_set_new(root, "report", report_json(&e->report));
+  return root;
+}
+
+carom_status evaluation_json_write(const char *path, const json_t *value, carom_error *error) {
+  char *text = value != NULL ? json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  if (text == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  atomic_file file;
+  carom_status status = atomic_file_open(path, &file, error);
+  if (status == CAROM_OK) {
+    status = atomic_file_write(&file, text, strlen(text), error);
+    if (status == CAROM_OK) status = atomic_file_write(&file, "\n", 1, error);
+    if (status == CAROM_OK)
+      status = atomic_file_commit(&file, error);
+    else
+      atomic_file_discard(&file);
+  }
+  free(text);
+  return status;
+}
+
+/* ---- HDF5 ---- */
+
+/* A dataset that is written if nothing went wrong before. */
+typedef struct sink {
+  h5_writer *writer;
+  carom_status status;
+  carom_error *error;
+} sink;
+
+static void put(sink *s, const char *name, int rank, const h5_axis *axes, const double *values) {
+  if (s->status == CAROM_OK)
+    s->status = h5_write_doubles(s->writer, name, rank, axes, values, s->error);
+}
+
+static void put_trajectories(sink *s, const carom_system_info *info, const evaluation *e) {
+  const horizon *h = e->truth_known ? &e->extended : &e->chunk;
+  const h5_axis axes[] = {{"trajectories", h->count},
+                          {"states", h->states},
+                          {"points", info->point_count},
+                          {"dimension", info->dimension}};
+  put(s, "x_predicted", 4, axes, h->x);
+  put(s, "v_predicted", 4, axes, h->v);
+  put(s, "x_true", 4, axes, h->true_x);
+  put(s, "v_true", 4, axes, h->true_v);
+  put(s, "error", 1, axes + 1, h->curve);
+  put(s, "error_half_width", 1, axes + 1, h->curve_half_width);
+  if (!e->truth_known) return;
+  put(s, "energy_predicted", 2, axes, e->energy);
+  put(s, "energy_true", 2, axes, e->true_energy);
+}
+
+/* Arrays that are computed on the way out; `values` has room for each. */
+static void put_properties(sink *s, const carom_system *system, const evaluation *e,
+                           double *values) {
+  const carom_system_info info = carom_system_describe(system);
+  const double *const thetas[] = {e->theta, e->scene_theta};
+  static const char *const names[][4] = {
+      {"friction", "restitution", "mass_ratio", "moment"},
+      {"scene_friction", "scene_restitution", "scene_mass_ratio", "scene_moment"}};
+  const h5_axis contacts = {"contacts", info.contact_count};
+  const h5_axis bodies[] = {{"bodies", info.body_count}, {"dimension", info.dimension}};
+  const int moment = carom_parameter_segment(system, CAROM_LOG_MOMENT).offset;
+  for (int k = 0; k < 2; k++) {
+    const double *theta = thetas[k];
+    put(s, names[k][0], 1, &contacts,
+        theta + carom_parameter_segment(system, CAROM_FRICTION).offset);
+    put(s, names[k][1], 1, &contacts,
+        theta + carom_parameter_segment(system, CAROM_RESTITUTION).offset);
+    for (int i = 0; i < info.body_count; i++) values[i] = evaluation_mass_ratio(system, theta, i);
+    put(s, names[k][2], 1, bodies, values);
+    for (int i = 0; i < info.body_count * info.dimension; i++) values[i] = exp(theta[moment + i]);
+    put(s, names[k][3], 2, bodies, values);
+  }
+  for (int i = 0; i < info.contact_count; i++) values[i] = (double)e->counts[i].states;
+  put(s, "contact_states", 1, &contacts, values);
+  for (int i = 0; i < info.contact_count; i++) values[i] = (double)e->counts[i].chunks;
+  put(s, "contact_chunks", 1, &contacts, values);
+}
+
+static void put_times(sink *s, const evaluation *e, double *values) {
+  const horizon *h = e->truth_known ? &e->extended : &e->chunk;
+  const h5_axis axis = {"states", h->states};
+  for (int k = 0; k < h->states; k++) values[k] = k * e->dt;
+  put(s, "t", 1, &axis, values);
+}
+
+carom_status evaluation_file_write(const char *path, const carom_system *system,
+                                   const evaluation *e, carom_error *error) {
+  const carom_system_info info = carom_system_describe(system);
+  size_t room = (size_t)info.contact_count + (size_t)info.body_count * (size_t)info.dimension +
+                (size_t)e->extended.states + (size_t)e->chunk.states;
+  double *values = calloc(room + 1, sizeof(double));
+  if (values == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  sink s = {.error = error};
+  s.status = h5_writer_create(path, &s.writer, error);
+  if (s.status == CAROM_OK) {
+    s.status = h5_write_origin(s.writer, info.json, e->dt, error);
+    put_trajectories(&s, &info, e);
+    put_properties(&s, system, e, values);
+    put_times(&s, e, values);
+    s.status = h5_writer_finish(s.writer, s.status, error);
+  }
+  free(values);
+  return s.status;
+}

@@ -1,0 +1,45 @@
+/* The configuration of a run: config.json of a run folder.
+ *
+ *   {
+ *     "carom_version": "0.1.0",
+ *     "scene": "{...}",             the JSON text of the scene
+ *     "model": "cm-cd-clnn",
+ *     "data": "data.h5",            relative to the run folder, or absolute
+ *     "seed": 0,
+ *     "train": {"epochs", "batch", "learning_rate", "beta1", "beta2", "epsilon", "weight_decay",
+ *               "schedule", "final_rate"},
+ *     "model_options": {"hidden_layers", "hidden_size", "shared_properties", "learn_regularizer",
+ *                       "single_precision", "dt"},
+ *     "dataset": {"train", "val", "test", "chunk", "steps", "share", "noise", "contact"}
+ *   }
+ *
+ * `dataset` says how the data was made, or how trajectories given as data are cut. The file is
+ * written when everything that a run begins with is there: a folder that has it holds a run. */
+#ifndef CAROM_IO_RUN_CONFIG_H
+#define CAROM_IO_RUN_CONFIG_H
+
+#include "carom.h"
+
+#include <jansson.h>
+
+typedef struct run_config {
+  char *scene; /* owned */
+  char *data;  /* owned */
+  carom_model_options model;
+  carom_train_options train;
+  carom_dataset_options dataset;
+  carom_contact_model data_contact; /* of the simulation that makes the data */
+} run_config;
+
+/* As JSON, for the caller to release; NULL if there is no memory. */
+json_t *run_config_json(const run_config *config);
+
+carom_status run_config_write(const char *path, const run_config *config, carom_error *error);
+
+/* Reads and makes the system of its scene. Values out of range are for carom_model_create,
+ * carom_trainer_create and carom_dataset_generate to refuse. */
+carom_status run_config_read(const char *path, run_config *config, carom_system **system,
+                             carom_error *error);
+void run_config_free(run_config *config);
+
+#endif

@@ -1,0 +1,35 @@
+#include "learn/adamw.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+bool adamw_init(adamw *a, int size) {
+  *a = (adamw){.size = size};
+  a->m = calloc((size_t)size + 1, sizeof(double));
+  a->v = calloc((size_t)size + 1, sizeof(double));
+  if (a->m != NULL && a->v != NULL) return true;
+  adamw_free(a);
+  return false;
+}
+
+void adamw_free(adamw *a) {
+  free(a->m);
+  free(a->v);
+  *a = (adamw){0};
+}
+
+void adamw_step(adamw *a, const adamw_options *o, const double *gradient, double *parameters) {
+  a->steps++;
+  // the means start at zero: the corrections undo that
+  const double correction1 = 1.0 - pow(o->beta1, (double)a->steps);
+  const double correction2 = sqrt(1.0 - pow(o->beta2, (double)a->steps));
+  const double keep = 1.0 - o->rate * o->weight_decay;
+  const double step = o->rate / correction1;
+  for (int i = 0; i < a->size; i++) {
+    const double g = gradient[i];
+    a->m[i] += (1.0 - o->beta1) * (g - a->m[i]);
+    a->v[i] = o->beta2 * a->v[i] + (1.0 - o->beta2) * g * g;
+    const double denominator = sqrt(a->v[i]) / correction2 + o->epsilon;
+    parameters[i] = parameters[i] * keep - step * a->m[i] / denominator;
+  }
+}

@@ -1,0 +1,146 @@
+#include "learn/chunks.h"
+
+#include "base/error.h"
+#include "physics/collision.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+carom_status chunks_allocate(const carom_system *system, int count, int states,
+                             carom_chunks *chunks, carom_error *error) {
+  size_t entries = (size_t)count * (size_t)states;
+  size_t bytes = sizeof(double) * (size_t)system->coordinate_count;
+  *chunks = (carom_chunks){.count = count, .states = states};
+  // one more than needed: no chunks are not NULL
+  chunks->x = calloc(entries + 1, bytes);
+  chunks->v = calloc(entries + 1, bytes);
+  chunks->contact = calloc(entries + 1, 1);
+  if (chunks->x != NULL && chunks->v != NULL && chunks->contact != NULL) return CAROM_OK;
+  chunks_release(chunks);
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks of %d states", count,
+                   states);
+}
+
+void chunks_release(carom_chunks *chunks) {
+  free(chunks->x);
+  free(chunks->v);
+  free(chunks->contact);
+  *chunks = (carom_chunks){0};
+}
+
+void chunks_put(const carom_system *system, carom_chunks *chunks, int index, const double *x,
+                const double *v, const uint8_t *flags) {
+  size_t entries = (size_t)chunks->states, at = (size_t)index * entries;
+  size_t size = (size_t)system->coordinate_count;
+  memcpy(chunks->x + at * size, x, sizeof(double) * entries * size);
+  memcpy(chunks->v + at * size, v, sizeof(double) * entries * size);
+  memcpy(chunks->contact + at, flags, entries);
+}
+
+bool chunk_touches(const uint8_t *flags, int chunk) {
+  for (int k = 1; k < chunk; k++)
+    if (flags[k] != 0) return true;
+  return false;
+}
+
+static bool any_taken(const uint8_t *taken, int chunk) {
+  for (int k = 0; taken != NULL && k < chunk; k++)
+    if (taken[k] != 0) return true;
+  return false;
+}
+
+int chunk_pick(const uint8_t *flags, int states, int chunk, bool with_contact, const uint8_t *taken,
+               rng *random) {
+  int chosen = -1, found = 0;
+  for (int start = 0; start + chunk <= states; start++) {
+    if (flags[start] != 0 || chunk_touches(flags + start, chunk) != with_contact) continue;
+    if (any_taken(taken != NULL ? taken + start : NULL, chunk)) continue;
+    // the k-th one found takes the place with probability 1/k: all are alike in the end
+    found++;
+    if (rng_below(random, found) == 0) chosen = start;
+  }
+  return chosen;
+}
+
+int chunks_with_contact(const carom_chunks *chunks) {
+  int count = 0;
+  for (int k = 0; k < chunks->count; k++)
+    count += chunk_touches(chunks->contact + (size_t)k * (size_t)chunks->states, chunks->states);
+  return count;
+}
+
+carom_status contacts_flag(const carom_system *system, size_t count, const double *x,
+                           uint8_t *flags, carom_error *error) {
+  contact_list active;
+  contact_list_init(&active);
+  bool enough_memory = true;
+  for (size_t k = 0; k < count && enough_memory; k++) {
+    enough_memory = collision_detect(system, x + k * (size_t)system->coordinate_count, &active);
+    flags[k] = active.count > 0;
+  }
+  contact_list_free(&active);
+  if (enough_memory) return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the contacts of a state");
+}
+
+// "state 0: " of the message makes way for the place in the data
+static carom_status place_in_message(carom_error *error, const char *what, int sample, int step) {
+  if (error == NULL) return CAROM_INVALID_DATA;
+  const char *colon = strstr(error->message, ": ");
+  if (colon != NULL && strncmp(error->message, "state ", 6) == 0)
+    memmove(error->message, colon + 2, strlen(colon + 2) + 1);
+  return error_prefix(error, "%s %d, step %d", what, sample, step);
+}
+
+carom_status trajectories_check(const carom_system *system, const char *what, int count, int states,
+                                const double *x, const double *v, carom_error *error) {
+  size_t size = (size_t)system->coordinate_count;
+  for (int i = 0; i < count; i++) {
+    for (int k = 0; k < states; k++) {
+      size_t at = ((size_t)i * (size_t)states + (size_t)k) * size;
+      carom_status status =
+          carom_system_check_state(system, 1, x + at, v + at, DATA_TOLERANCE, error);
+      if (status != CAROM_OK) return place_in_message(error, what, i, k);
+    }
+  }
+  return CAROM_OK;
+}
+
+/* Counting walks over states; a contact counts once in a state and once in a chunk, however many
+ * points of a body touch. `seen` holds the last state and chunk in which a contact was met. */
+typedef struct last_seen {
+  int64_t state, chunk;
+} last_seen;
+
+static void count_active(const contact_list *active, int64_t state, int64_t chunk, last_seen *seen,
+                         contact_count *counts) {
+  for (int k = 0; k < active->count; k++) {
+    int property = active->ids[k].property;
+    if (seen[property].state != state) counts[property].states++;
+    if (seen[property].chunk != chunk) counts[property].chunks++;
+    seen[property] = (last_seen){state, chunk};
+  }
+}
+
+carom_status contacts_count(const carom_system *system, const carom_chunks *chunks,
+                            contact_count *counts, carom_error *error) {
+  size_t possible = (size_t)system->contact_count, size = (size_t)system->coordinate_count;
+  memset(counts, 0, sizeof *counts * possible);
+  last_seen *seen = calloc(possible + 1, sizeof *seen);
+  contact_list active;
+  contact_list_init(&active);
+  bool enough_memory = seen != NULL;
+  // states and chunks are numbered from 1: 0 is "not seen"
+  for (int chunk = 0; chunk < chunks->count && enough_memory; chunk++) {
+    for (int k = 1; k < chunks->states && enough_memory; k++) {
+      size_t state = (size_t)chunk * (size_t)chunks->states + (size_t)k;
+      enough_memory = collision_detect(system, chunks->x + state * size, &active);
+      count_active(&active, (int64_t)state, chunk + 1, seen, counts);
+    }
+  }
+  contact_list_free(&active);
+  free(seen);
+  if (enough_memory) return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to count %zu possible contacts",
+                   possible);
+}

@@ -1,0 +1,52 @@
+/* Chunks: short pieces of trajectories, all of one length. Memory, flags of contacts, the choice of
+ * a chunk in a trajectory, and what is counted about them.
+ *
+ * A contact does not move positions, so the flag of a state ("a contact acted on the way here") says
+ * the same as "a contact is active at these positions": flags that are missing can be detected. */
+#ifndef CAROM_LEARN_CHUNKS_H
+#define CAROM_LEARN_CHUNKS_H
+
+#include "base/rng.h"
+#include "carom.h"
+
+/* How far given states may be off the constraints, relative (carom_system_check_state). */
+static const double DATA_TOLERANCE = 1e-3;
+
+/* Zeroed memory for `count` (0 or more) chunks; chunks_release gives it back. */
+carom_status chunks_allocate(const carom_system *system, int count, int states,
+                             carom_chunks *chunks, carom_error *error);
+void chunks_release(carom_chunks *chunks);
+
+/* Copies chunk->states consecutive states into the place `index`. */
+void chunks_put(const carom_system *system, carom_chunks *chunks, int index, const double *x,
+                const double *v, const uint8_t *flags);
+
+/* A random place in a trajectory of `states` states where a chunk may begin: its first state has no
+ * contact, some later one has (or none has). States marked in `taken` (may be NULL) are not used.
+ * -1 if there is no such place. */
+int chunk_pick(const uint8_t *flags, int states, int chunk, bool with_contact, const uint8_t *taken,
+               rng *random);
+
+bool chunk_touches(const uint8_t *flags, int chunk);
+int chunks_with_contact(const carom_chunks *chunks);
+
+/* flags [count] = 1 where a contact is active at x [count][point_count][dimension]. */
+carom_status contacts_flag(const carom_system *system, size_t count, const double *x,
+                           uint8_t *flags, carom_error *error);
+
+/* Checks x, v [count][states][point_count][dimension]: finite, and constraints held to
+ * DATA_TOLERANCE. A message begins with "WHAT i, step k: ". */
+carom_status trajectories_check(const carom_system *system, const char *what, int count, int states,
+                                const double *x, const double *v, carom_error *error);
+
+/* How often a possible contact occurs in chunks, their first states left out. */
+typedef struct contact_count {
+  int64_t states; /* in which it is active */
+  int64_t chunks; /* that have such a state */
+} contact_count;
+
+/* counts is [contact_count of the system]. */
+carom_status contacts_count(const carom_system *system, const carom_chunks *chunks,
+                            contact_count *counts, carom_error *error);
+
+#endif

@@ -1,0 +1,328 @@
+/* Data sets that are simulated. From each trajectory at most two candidates are kept, a chunk with
+ * and a chunk without a contact, chosen at random; when all trajectories are done it is decided
+ * which of the two is taken. Trajectories are simulated in blocks of a fixed size and forgotten, so
+ * that memory does not grow with their length and the result does not depend on threads. */
+#include "learn/dataset.h"
+
+#include "base/error.h"
+#include "learn/chunks.h"
+#include "learn/noise.h"
+#include "rollout/shard.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  BLOCK_SIZE = 64, /* trajectories */
+  MOST_TRIES = 10  /* trajectories drawn for each one that is wanted */
+};
+
+carom_dataset_options carom_default_dataset_options(const carom_system *system) {
+  return (carom_dataset_options){.train = 800,
+                                 .validation = 100,
+                                 .test = 100,
+                                 .chunk = 5,
+                                 .steps = system->steps,
+                                 .contact_share = 0.5};
+}
+
+void carom_dataset_destroy(carom_dataset *dataset) {
+  if (dataset == NULL) return;
+  for (int split = 0; split < SPLIT_COUNT; split++) chunks_release(dataset_split(dataset, split));
+  free(dataset);
+}
+
+carom_chunks *dataset_split(carom_dataset *dataset, int split) {
+  carom_chunks *const splits[SPLIT_COUNT] = {&dataset->train, &dataset->validation, &dataset->test};
+  return splits[split];
+}
+
+int dataset_split_size(const carom_dataset_options *options, int split) {
+  const int sizes[SPLIT_COUNT] = {options->train, options->validation, options->test};
+  return sizes[split];
+}
+
+const char *dataset_split_name(int split) {
+  static const char *const names[SPLIT_COUNT] = {"train", "val", "test"};
+  return names[split];
+}
+
+uint64_t dataset_seed(uint64_t seed, int split, dataset_purpose purpose, uint64_t index) {
+  rng mixer;
+  rng_seed(&mixer, seed, (uint64_t)split * 16 + (uint64_t)purpose);
+  rng_seed(&mixer, rng_next(&mixer), index);
+  return rng_next(&mixer);
+}
+
+carom_status dataset_check_options(const carom_dataset_options *o, carom_error *error) {
+  if (o->train < 1 || o->validation < 0 || o->test < 0)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "a data set of %d training, %d validation and %d test chunks is not possible; "
+                     "at least one training chunk is needed",
+                     o->train, o->validation, o->test);
+  if (o->chunk < 2)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "a chunk of %d states has nothing to predict; take at least 2", o->chunk);
+  if (!(o->contact_share >= 0 && o->contact_share <= 1))
+    return error_set(error, CAROM_INVALID_ARGUMENT, "contact_share is %g, must be from 0 to 1",
+                     o->contact_share);
+  if (!(o->noise >= 0) || !isfinite(o->noise))
+    return error_set(error, CAROM_INVALID_ARGUMENT, "noise is %g, must be at least 0", o->noise);
+  if (o->threads < 0)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "threads is %d, must be at least 0",
+                     o->threads);
+  return CAROM_OK;
+}
+
+/* ---- candidates ---- */
+
+/* Of every usable trajectory a chunk without [0] and one with [1] a contact, where it has one. */
+typedef struct candidates {
+  int count;
+  carom_chunks chunks[2];
+  bool *has[2];
+} candidates;
+
+static void candidates_free(candidates *c) {
+  for (int kind = 0; kind < 2; kind++) {
+    chunks_release(&c->chunks[kind]);
+    free(c->has[kind]);
+  }
+}
+
+static carom_status candidates_allocate(const carom_system *system, int capacity, int states,
+                                        candidates *c, carom_error *error) {
+  *c = (candidates){0};
+  carom_status status = CAROM_OK;
+  for (int kind = 0; kind < 2 && status == CAROM_OK; kind++) {
+    status = chunks_allocate(system, capacity, states, &c->chunks[kind], error);
+    c->has[kind] = calloc((size_t)capacity + 1, sizeof(bool));
+    if (status == CAROM_OK && c->has[kind] == NULL)
+      status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", capacity);
+  }
+  return status;
+}
+
+// takes what a trajectory has to offer; none if it is in contact all the time
+static void candidates_offer(candidates *c, const carom_system *system, int states, const double *x,
+                             const double *v, const uint8_t *flags, rng *random) {
+  size_t size = (size_t)system->coordinate_count;
+  bool any = false;
+  for (int kind = 0; kind < 2; kind++) {
+    carom_chunks *chunks = &c->chunks[kind];
+    int start = chunk_pick(flags, states, chunks->states, kind == 1, NULL, random);
+    c->has[kind][c->count] = start >= 0;
+    if (start < 0) continue;
+    any = true;
+    chunks_put(system, chunks, c->count, x + (size_t)start * size, v + (size_t)start * size,
+               flags + start);
+  }
+  if (any) c->count++;
+}
+
+/* Decides with[k]: whether trajectory k gives its chunk with a contact. Those that have only one
+ * kind give that; of the others as many, at random, as the share asks for. */
+static void choose_kinds(const candidates *c, double share, rng *random, bool *with, int *open) {
+  int missing = (int)lround(share * c->count), open_count = 0;
+  for (int k = 0; k < c->count; k++) {
+    with[k] = c->has[1][k] && !c->has[0][k];
+    if (with[k]) missing--;
+    if (c->has[0][k] && c->has[1][k]) open[open_count++] = k;
+  }
+  for (int k = 0; k < open_count && missing > 0; k++, missing--) {
+    int other = k + rng_below(random, open_count - k);
+    int chosen = open[other];
+    open[other] = open[k];
+    with[chosen] = true;
+  }
+}
+
+static carom_status choose(const carom_system *system, const candidates *c, double share,
+                           uint64_t seed, carom_chunks *out, carom_error *error) {
+  bool *with = calloc((size_t)c->count + 1, sizeof(bool));
+  int *open = calloc((size_t)c->count + 1, sizeof(int));
+  carom_status status = CAROM_OK;
+  if (with == NULL || open == NULL) {
+    status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", c->count);
+  } else {
+    rng random;
+    rng_seed(&random, seed, 0);
+    choose_kinds(c, share, &random, with, open);
+    size_t size = (size_t)system->coordinate_count, states = (size_t)out->states;
+    for (int k = 0; k < c->count; k++) {
+      const carom_chunks *from = &c->chunks[with[k]];
+      size_t at = (size_t)k * states;
+      chunks_put(system, out, k, from->x + at * size, from->v + at * size, from->contact + at);
+    }
+  }
+  free(with);
+  free(open);
+  return status;
+}
+
+/* ---- simulation ---- */
+
+/* Progress over the whole data set. */
+typedef struct overall {
+  carom_progress report;
+  void *user;
+  int64_t before, total; /* time steps */
+} overall;
+
+static bool forward_progress(void *user, int64_t done, int64_t total) {
+  const overall *o = user;
+  (void)total;
+  int64_t sum = o->before + done;
+  return o->report(o->user, sum < o->total ? sum : o->total, o->total);
+}
+
+typedef struct generator {
+  const carom_system *system;
+  const carom_dataset_options *options;
+  carom_options simulation;
+  overall progress;
+  carom_report report;
+  double *x0, *v0;  /* [BLOCK_SIZE][D] */
+  double *x, *v;    /* [BLOCK_SIZE][steps + 1][D] */
+  uint8_t *contact; /* [BLOCK_SIZE][steps + 1] */
+} generator;
+
+static void generator_free(generator *g) {
+  free(g->x0);
+  free(g->v0);
+  free(g->x);
+  free(g->v);
+  free(g->contact);
+}
+
+static carom_status generator_init(generator *g, const carom_system *system,
+                                   const carom_options *simulation,
+                                   const carom_dataset_options *options, carom_error *error) {
+  *g = (generator){.system = system, .options = options};
+  g->simulation = simulation != NULL ? *simulation : carom_default_options(system);
+  g->simulation.steps = options->steps;
+  g->simulation.threads = options->threads;
+  g->progress = (overall){.report = options->progress, .user = options->progress_user};
+  for (int split = 0; split < SPLIT_COUNT; split++)
+    g->progress.total += (int64_t)dataset_split_size(options, split) * options->steps;
+  g->simulation.progress = options->progress != NULL ? forward_progress : NULL;
+  g->simulation.progress_user = &g->progress;
+  size_t bytes = sizeof(double) * (size_t)system->coordinate_count;
+  size_t states = BLOCK_SIZE * ((size_t)options->steps + 1);
+  g->x0 = malloc(BLOCK_SIZE * bytes);
+  g->v0 = malloc(BLOCK_SIZE * bytes);
+  g->x = calloc(states, bytes);
+  g->v = calloc(states, bytes);
+  g->contact = calloc(states, 1);
+  if (g->x0 != NULL && g->v0 != NULL && g->x != NULL && g->v != NULL && g->contact != NULL)
+    return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for trajectories of %d steps",
+                   options->steps);
+}
+
+static carom_status simulate_block(generator *g, int split, int block, int count,
+                                   carom_error *error) {
+  uint64_t seed = dataset_seed(g->options->seed, split, PURPOSE_STATES, (uint64_t)block);
+  carom_status status = carom_system_sample(g->system, seed, count, g->x0, g->v0, error);
+  if (status != CAROM_OK) return status;
+  carom_report report = {0};
+  status = carom_simulate(g->system, &g->simulation, NULL, count, g->x0, g->v0, g->x, g->v,
+                          g->contact, &report, error);
+  if (status != CAROM_OK) return status;
+  report_merge(&g->report, &report);
+  g->progress.before += report.time_steps;
+  // nothing led to the first state, but a given one may be in contact
+  size_t states = (size_t)g->options->steps + 1;
+  for (int k = 0; k < count && status == CAROM_OK; k++)
+    status = contacts_flag(g->system, 1, g->x0 + (size_t)k * (size_t)g->system->coordinate_count,
+                           &g->contact[(size_t)k * states], error);
+  return status;
+}
+
+static carom_status too_few(const generator *g, int split, int usable, int tried,
+                            carom_error *error) {
+  return error_set(error, CAROM_INVALID_SCENE,
+                   "%s: only %d of %d trajectories have a chunk of %d states whose first one is "
+                   "free of contacts (%d are wanted for %s); take more steps or a smaller chunk",
+                   g->system->name, usable, tried, g->options->chunk,
+                   dataset_split_size(g->options, split), dataset_split_name(split));
+}
+
+// simulates until every wanted chunk has a trajectory to come from
+static carom_status collect(generator *g, int split, candidates *c, carom_error *error) {
+  int wanted = dataset_split_size(g->options, split), states = g->options->steps + 1;
+  size_t trajectory = (size_t)states * (size_t)g->system->coordinate_count;
+  uint64_t seed = dataset_seed(g->options->seed, split, PURPOSE_PLACES, 0);
+  carom_status status = CAROM_OK;
+  int64_t tried = 0;
+  for (int block = 0; c->count < wanted && status == CAROM_OK; block++) {
+    if (tried >= (int64_t)MOST_TRIES * wanted + BLOCK_SIZE)
+      return too_few(g, split, c->count, (int)tried, error);
+    int left = wanted - c->count, count = left < BLOCK_SIZE ? left : BLOCK_SIZE;
+    status = simulate_block(g, split, block, count, error);
+    for (int k = 0; k < count && status == CAROM_OK; k++) {
+      rng random;
+      rng_seed(&random, seed, (uint64_t)(tried + k));
+      candidates_offer(c, g->system, states, g->x + (size_t)k * trajectory,
+                       g->v + (size_t)k * trajectory, g->contact + (size_t)k * (size_t)states,
+                       &random);
+    }
+    tried += count;
+  }
+  return status;
+}
+
+static carom_status generate_split(generator *g, int split, carom_chunks *out, carom_error *error) {
+  const carom_dataset_options *o = g->options;
+  int wanted = dataset_split_size(o, split);
+  candidates c;
+  carom_status status = candidates_allocate(g->system, wanted, o->chunk, &c, error);
+  if (status == CAROM_OK) status = collect(g, split, &c, error);
+  if (status == CAROM_OK) status = chunks_allocate(g->system, wanted, o->chunk, out, error);
+  if (status == CAROM_OK)
+    status = choose(g->system, &c, o->contact_share, dataset_seed(o->seed, split, PURPOSE_KINDS, 0),
+                    out, error);
+  if (status == CAROM_OK)
+    status =
+        noise_add(g->system, o->noise, dataset_seed(o->seed, split, PURPOSE_NOISE, 0), out, error);
+  candidates_free(&c);
+  return status;
+}
+
+static carom_status generate(const carom_system *system, const carom_options *simulation,
+                             const carom_dataset_options *options, carom_dataset *made,
+                             carom_error *error) {
+  generator g;
+  carom_status status = generator_init(&g, system, simulation, options, error);
+  for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
+    status = generate_split(&g, split, dataset_split(made, split), error);
+  made->dt = g.simulation.dt;
+  made->report = g.report;
+  generator_free(&g);
+  return status;
+}
+
+carom_status carom_dataset_generate(const carom_system *system, const carom_options *simulation,
+                                    const carom_dataset_options *options, carom_dataset **dataset,
+                                    carom_error *error) {
+  if (dataset != NULL) *dataset = NULL;
+  if (system == NULL || options == NULL || dataset == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_dataset_generate: a pointer is NULL");
+  carom_status status = dataset_check_options(options, error);
+  if (status != CAROM_OK) return status;
+  if (options->steps < options->chunk - 1)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "trajectories of %d steps are too short for chunks of %d states; take at "
+                     "least %d steps",
+                     options->steps, options->chunk, options->chunk - 1);
+  carom_dataset *made = calloc(1, sizeof *made);
+  if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a data set");
+  status = generate(system, simulation, options, made, error);
+  if (status != CAROM_OK) {
+    carom_dataset_destroy(made);
+    return status;
+  }
+  *dataset = made;
+  return error_clear(error);
+}

@@ -1,0 +1,27 @@
+/* Inside view of data sets: what generating them and cutting given trajectories share. */
+#ifndef CAROM_LEARN_DATASET_H
+#define CAROM_LEARN_DATASET_H
+
+#include "carom.h"
+
+enum { SPLIT_COUNT = 3 };
+
+/* Chunks of a split, 0 training, 1 validation, 2 test; how many of them the options want; and the
+ * name of the split in messages and files: "train", "val", "test". */
+carom_chunks *dataset_split(carom_dataset *dataset, int split);
+int dataset_split_size(const carom_dataset_options *options, int split);
+const char *dataset_split_name(int split);
+
+carom_status dataset_check_options(const carom_dataset_options *options, carom_error *error);
+
+/* Seeds of a split for one purpose: streams that have nothing to do with each other. */
+typedef enum dataset_purpose {
+  PURPOSE_STATES, /* initial states; `index` is the block of trajectories */
+  PURPOSE_PLACES, /* where in a trajectory its chunk is cut */
+  PURPOSE_KINDS,  /* which trajectories give a chunk with a contact */
+  PURPOSE_NOISE,
+  PURPOSE_ORDER /* of given trajectories */
+} dataset_purpose;
+uint64_t dataset_seed(uint64_t seed, int split, dataset_purpose purpose, uint64_t index);
+
+#endif

@@ -1,0 +1,260 @@
+/* Data sets from given trajectories. The trajectories are dealt out to the three splits at random;
+ * where there are fewer trajectories than splits each one is cut along time instead. From what a
+ * split got, its pieces, chunks are cut that do not overlap, in rounds of one chunk from each piece,
+ * until there are as many as wanted or no more. */
+#include "base/error.h"
+#include "learn/chunks.h"
+#include "learn/dataset.h"
+#include "learn/noise.h"
+#include "system/system.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Consecutive states of one trajectory that belong to a split. */
+typedef struct piece {
+  int split;
+  size_t first; /* state, counted over all trajectories */
+  int states;
+} piece;
+
+typedef struct cutter {
+  const carom_system *system;
+  const carom_dataset_options *options;
+  int count, states;
+  const double *x, *v;
+  const uint8_t *contact; /* [count][states] */
+  uint8_t *owned_contact; /* the same, where it was detected */
+  uint8_t *taken;         /* [count][states] states that are in a chunk */
+  int piece_count;
+  piece *pieces;  /* at most [count + SPLIT_COUNT * SPLIT_COUNT] */
+  int *order;     /* [piece_count] of the pieces of one split */
+  size_t *starts; /* of the chunks of one split */
+  int found;
+} cutter;
+
+static void cutter_free(cutter *c) {
+  free(c->owned_contact);
+  free(c->taken);
+  free(c->pieces);
+  free(c->order);
+  free(c->starts);
+}
+
+static int largest_split(const carom_dataset_options *o) {
+  int largest = o->train > o->validation ? o->train : o->validation;
+  return largest > o->test ? largest : o->test;
+}
+
+static carom_status cutter_init(cutter *c, carom_error *error) {
+  size_t states = (size_t)c->count * (size_t)c->states;
+  size_t pieces = (size_t)c->count + SPLIT_COUNT * SPLIT_COUNT;
+  c->taken = calloc(states + 1, 1);
+  c->pieces = calloc(pieces, sizeof *c->pieces);
+  c->order = calloc(pieces, sizeof *c->order);
+  c->starts = calloc((size_t)largest_split(c->options) + 1, sizeof *c->starts);
+  if (c->contact == NULL) c->owned_contact = calloc(states + 1, 1);
+  if (c->taken == NULL || c->pieces == NULL || c->order == NULL || c->starts == NULL ||
+      (c->contact == NULL && c->owned_contact == NULL))
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to cut %d trajectories of %d states",
+                     c->count, c->states);
+  if (c->contact != NULL) return CAROM_OK;
+  c->contact = c->owned_contact;
+  return contacts_flag(c->system, states, c->x, c->owned_contact, error);
+}
+
+static void shuffle(int *values, int count, rng *random) {
+  for (int k = count - 1; k > 0; k--) {
+    int other = rng_below(random, k + 1), value = values[k];
+    values[k] = values[other];
+    values[other] = value;
+  }
+}
+
+/* ---- splits ---- */
+
+/* Cuts `total` things into shares proportional to what the splits want: ends[split] is where a
+ * share ends. A split that wants something gets at least one where there are enough. */
+static void proportion(const carom_dataset_options *o, int total, int *ends) {
+  int64_t wanted = (int64_t)o->train + o->validation + o->test, sum = 0;
+  int left = 0; /* splits that still want something */
+  for (int split = 0; split < SPLIT_COUNT; split++) left += dataset_split_size(o, split) > 0;
+  int before = 0;
+  for (int split = 0; split < SPLIT_COUNT; split++) {
+    int size = dataset_split_size(o, split);
+    sum += size;
+    left -= size > 0;
+    int end = (int)((sum * total + wanted / 2) / wanted);
+    if (size > 0 && end <= before) end = before + 1;
+    if (end > total - left) end = total - left;
+    ends[split] = before = end > before ? end : before;
+  }
+}
+
+// whole trajectories, dealt out in a random order
+static void deal_out(cutter *c, const int *ends) {
+  rng random;
+  rng_seed(&random, dataset_seed(c->options->seed, 0, PURPOSE_ORDER, 0), 0);
+  for (int k = 0; k < c->count; k++) c->order[k] = k;
+  shuffle(c->order, c->count, &random);
+  int split = 0;
+  for (int k = 0; k < c->count; k++) {
+    while (split < SPLIT_COUNT - 1 && k >= ends[split]) split++;
+    c->pieces[c->piece_count++] =
+        (piece){split, (size_t)c->order[k] * (size_t)c->states, c->states};
+  }
+}
+
+// each trajectory gives its beginning to training, its end to the test
+static void cut_along_time(cutter *c, const int *ends) {
+  for (int k = 0; k < c->count; k++) {
+    for (int split = 0, begin = 0; split < SPLIT_COUNT; begin = ends[split], split++) {
+      if (ends[split] == begin) continue;
+      c->pieces[c->piece_count++] =
+          (piece){split, (size_t)k * (size_t)c->states + (size_t)begin, ends[split] - begin};
+    }
+  }
+}
+
+static void make_pieces(cutter *c) {
+  int ends[SPLIT_COUNT], wanted = 0;
+  for (int split = 0; split < SPLIT_COUNT; split++)
+    wanted += dataset_split_size(c->options, split) > 0;
+  bool whole = c->count >= wanted;
+  proportion(c->options, whole ? c->count : c->states, ends);
+  (whole ? deal_out : cut_along_time)(c, ends);
+}
+
+/* ---- chunks ---- */
+
+static void take(cutter *c, size_t start) {
+  memset(c->taken + start, 1, (size_t)c->options->chunk);
+  c->starts[c->found++] = start;
+}
+
+// one round after the other over the pieces until `target` chunks are found or no more are there
+static void take_in_rounds(cutter *c, int split, bool with_contact, int target, rng *random) {
+  for (bool progress = true; progress && c->found < target;) {
+    int pieces = 0;
+    for (int k = 0; k < c->piece_count; k++)
+      if (c->pieces[k].split == split) c->order[pieces++] = k;
+    shuffle(c->order, pieces, random);
+    progress = false;
+    for (int k = 0; k < pieces && c->found < target; k++) {
+      const piece *p = &c->pieces[c->order[k]];
+      int start = chunk_pick(c->contact + p->first, p->states, c->options->chunk, with_contact,
+                             c->taken + p->first, random);
+      if (start < 0) continue;
+      take(c, p->first + (size_t)start);
+      progress = true;
+    }
+  }
+}
+
+// chunks one after the other, as early as possible: the most that a piece can hold
+static void take_densely(cutter *c, int split, int target) {
+  int chunk = c->options->chunk;
+  for (int k = 0; k < c->piece_count; k++) {
+    const piece *p = &c->pieces[k];
+    if (p->split != split) continue;
+    for (int start = 0; start + chunk <= p->states && c->found < target;) {
+      bool free = c->contact[p->first + (size_t)start] == 0;
+      if (free) take(c, p->first + (size_t)start);
+      start += free ? chunk : 1;
+    }
+  }
+}
+
+static void find_chunks(cutter *c, int split) {
+  const carom_dataset_options *o = c->options;
+  int wanted = dataset_split_size(o, split);
+  rng random;
+  rng_seed(&random, dataset_seed(o->seed, split, PURPOSE_PLACES, 0), 0);
+  c->found = 0;
+  // the share with a contact first, then those without, then what fills the number
+  take_in_rounds(c, split, true, (int)lround(o->contact_share * wanted), &random);
+  take_in_rounds(c, split, false, wanted, &random);
+  take_in_rounds(c, split, true, wanted, &random);
+  if (c->found == wanted) return;
+  // chunks at random places leave gaps that short data cannot afford
+  for (int k = 0; k < c->piece_count; k++)
+    if (c->pieces[k].split == split)
+      memset(c->taken + c->pieces[k].first, 0, (size_t)c->pieces[k].states);
+  c->found = 0;
+  take_densely(c, split, wanted);
+}
+
+static carom_status cut_split(cutter *c, int split, carom_chunks *out, carom_error *error) {
+  const carom_dataset_options *o = c->options;
+  size_t size = (size_t)c->system->coordinate_count;
+  find_chunks(c, split);
+  if (split == 0 && c->found == 0)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "no training chunk of %d states in %d trajectories of %d states: every "
+                     "possible first state is in contact; take a smaller chunk",
+                     o->chunk, c->count, c->states);
+  carom_status status = chunks_allocate(c->system, c->found, o->chunk, out, error);
+  if (status != CAROM_OK) return status;
+  for (int k = 0; k < c->found; k++)
+    chunks_put(c->system, out, k, c->x + c->starts[k] * size, c->v + c->starts[k] * size,
+               c->contact + c->starts[k]);
+  return noise_add(c->system, o->noise, dataset_seed(o->seed, split, PURPOSE_NOISE, 0), out, error);
+}
+
+static carom_status cut_all(cutter *c, carom_dataset *made, carom_error *error) {
+  carom_status status =
+      trajectories_check(c->system, "trajectory", c->count, c->states, c->x, c->v, error);
+  if (status == CAROM_OK) status = cutter_init(c, error);
+  if (status == CAROM_OK) make_pieces(c);
+  for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
+    status = cut_split(c, split, dataset_split(made, split), error);
+  return status;
+}
+
+static carom_status check_arguments(const carom_dataset_options *options, double dt, int count,
+                                    int states, carom_error *error) {
+  carom_status status = dataset_check_options(options, error);
+  if (status != CAROM_OK) return status;
+  if (!(dt > 0) || !isfinite(dt))
+    return error_set(error, CAROM_INVALID_ARGUMENT, "the time step is %g, must be positive", dt);
+  if (count < 1)
+    return error_set(error, CAROM_INVALID_DATA, "there are no trajectories to learn from");
+  if (states < options->chunk)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "trajectories of %d states are shorter than a chunk of %d states; take a "
+                     "smaller chunk or longer trajectories",
+                     states, options->chunk);
+  return CAROM_OK;
+}
+
+carom_status carom_dataset_from_trajectories(const carom_system *system, double dt, int count,
+                                             int states, const double *x, const double *v,
+                                             const uint8_t *contact,
+                                             const carom_dataset_options *options,
+                                             carom_dataset **dataset, carom_error *error) {
+  if (dataset != NULL) *dataset = NULL;
+  if (system == NULL || x == NULL || v == NULL || options == NULL || dataset == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_dataset_from_trajectories: a pointer is NULL");
+  carom_status status = check_arguments(options, dt, count, states, error);
+  if (status != CAROM_OK) return status;
+  carom_dataset *made = calloc(1, sizeof *made);
+  if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a data set");
+  made->dt = dt;
+  cutter c = {.system = system,
+              .options = options,
+              .count = count,
+              .states = states,
+              .x = x,
+              .v = v,
+              .contact = contact};
+  status = cut_all(&c, made, error);
+  cutter_free(&c);
+  if (status != CAROM_OK) {
+    carom_dataset_destroy(made);
+    return status;
+  }
+  *dataset = made;
+  return error_clear(error);
+}

@@ -1,0 +1,409 @@
+#include "learn/evaluation.h"
+
+#include "base/error.h"
+#include "physics/potential.h"
+#include "rollout/shard.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double NORMAL_95 = 1.96; /* half of the 95 % interval of a normal deviate */
+
+evaluation_options evaluation_options_default(void) {
+  return (evaluation_options){.steps = 50, .truth_known = true, .contact = CAROM_CM};
+}
+
+/* ---- numbers over trajectories ---- */
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+estimate estimate_of(double *values, int count) {
+  estimate e = {count, NAN, NAN, NAN, NAN};
+  if (count == 0) return e;
+  double sum = 0, squares = 0;
+  for (int k = 0; k < count; k++) sum += values[k];
+  e.mean = sum / count;
+  for (int k = 0; k < count; k++) squares += (values[k] - e.mean) * (values[k] - e.mean);
+  if (count > 1) e.half_width = NORMAL_95 * sqrt(squares / (count - 1) / count);
+  qsort(values, (size_t)count, sizeof(double), compare_doubles);
+  e.median = (values[(count - 1) / 2] + values[count / 2]) / 2;
+  e.largest = values[count - 1];
+  return e;
+}
+
+// nothing over nothing is no error
+static double ratio(double part, double whole) {
+  if (whole > 0) return part / whole;
+  return part > 0 ? INFINITY : 0;
+}
+
+/* ---- horizons ---- */
+
+static void horizon_release(horizon *h) {
+  free(h->x);
+  free(h->v);
+  free(h->true_x);
+  free(h->true_v);
+  free(h->failed);
+  free(h->curve);
+  free(h->curve_half_width);
+}
+
+static carom_status horizon_allocate(const carom_system *system, int count, int states, horizon *h,
+                                     carom_error *error) {
+  size_t entries = (size_t)count * (size_t)states;
+  size_t bytes = sizeof(double) * (size_t)system->coordinate_count;
+  h->count = count;
+  h->states = states;
+  double **const arrays[] = {&h->x, &h->v, &h->true_x, &h->true_v};
+  bool enough_memory = true;
+  for (int k = 0; k < 4; k++) {
+    *arrays[k] = calloc(entries + 1, bytes);
+    enough_memory = enough_memory && *arrays[k] != NULL;
+  }
+  h->failed = calloc((size_t)count + 1, sizeof(bool));
+  h->curve = calloc((size_t)states + 1, sizeof(double));
+  h->curve_half_width = calloc((size_t)states + 1, sizeof(double));
+  if (enough_memory && h->failed != NULL && h->curve != NULL && h->curve_half_width != NULL)
+    return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories of %d states", count,
+                   states);
+}
+
+/* Sums over the states [begin, end) of a trajectory. */
+typedef struct sums {
+  double difference, magnitude; /* of absolute values */
+  double difference_square, magnitude_square;
+} sums;
+
+static sums sum_states(const horizon *h, int size, int sample, int begin, int end) {
+  sums s = {0};
+  const double *predicted[] = {h->x, h->v}, *expected[] = {h->true_x, h->true_v};
+  size_t first = (size_t)sample * (size_t)h->states;
+  for (int part = 0; part < 2; part++) {
+    for (size_t i = (first + (size_t)begin) * (size_t)size;
+         i < (first + (size_t)end) * (size_t)size; i++) {
+      double is = expected[part][i], off = predicted[part][i] - is;
+      s.difference += fabs(off);
+      s.magnitude += fabs(is);
+      s.difference_square += off * off;
+      s.magnitude_square += is * is;
+    }
+  }
+  return s;
+}
+
+static double relative_error(const horizon *h, int size, int sample, int begin, int end) {
+  const sums s = sum_states(h, size, sample, begin, end);
+  return ratio(s.difference, s.magnitude);
+}
+
+static double state_norm_error(const horizon *h, int size, int sample) {
+  double sum = 0;
+  for (int k = 0; k < h->states; k++) {
+    const sums s = sum_states(h, size, sample, k, k + 1);
+    sum += sqrt(ratio(s.difference_square, s.magnitude_square));
+  }
+  return sum / h->states;
+}
+
+/* All numbers of a horizon; `values` is scratch for one number a trajectory. */
+static void horizon_measure(horizon *h, int size, double *values) {
+  int used = 0;
+  for (int i = 0; i < h->count; i++)
+    if (!h->failed[i]) values[used++] = relative_error(h, size, i, 0, h->states);
+  h->relative = estimate_of(values, used);
+  used = 0;
+  for (int i = 0; i < h->count; i++)
+    if (!h->failed[i]) values[used++] = state_norm_error(h, size, i);
+  h->state_norm = estimate_of(values, used);
+  for (int k = 0; k < h->states; k++) {
+    used = 0;
+    for (int i = 0; i < h->count; i++)
+      if (!h->failed[i]) values[used++] = relative_error(h, size, i, k, k + 1);
+    const estimate e = estimate_of(values, used);
+    h->curve[k] = e.mean;
+    h->curve_half_width[k] = e.half_width;
+  }
+}
+
+/* ---- predictions ---- */
+
+/* What all parts of an evaluation use. */
+typedef struct evaluator {
+  const carom_system *system;
+  carom_model *model;
+  const carom_chunks *chunks;
+  const evaluation_options *options;
+  evaluation *result;
+  double *x0, *v0; /* [chunks->count][D] first states */
+  double *values;  /* [chunks->count] */
+} evaluator;
+
+static carom_status evaluator_init(evaluator *e, carom_error *error) {
+  size_t count = (size_t)e->chunks->count, size = (size_t)e->system->coordinate_count;
+  size_t stride = (size_t)e->chunks->states * size;
+  e->x0 = calloc(count * size + 1, sizeof(double));
+  e->v0 = calloc(count * size + 1, sizeof(double));
+  e->values = calloc(count + 1, sizeof(double));
+  if (e->x0 == NULL || e->v0 == NULL || e->values == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %zu states", count);
+  for (size_t k = 0; k < count; k++) {
+    memcpy(e->x0 + k * size, e->chunks->x + k * stride, sizeof(double) * size);
+    memcpy(e->v0 + k * size, e->chunks->v + k * stride, sizeof(double) * size);
+  }
+  return CAROM_OK;
+}
+
+static void evaluator_free(evaluator *e) {
+  free(e->x0);
+  free(e->v0);
+  free(e->values);
+}
+
+// one trajectory after the other, so that one that leaves the finite does not take the rest along
+static carom_status predict_each(evaluator *e, horizon *h, carom_error *error) {
+  size_t size = (size_t)e->system->coordinate_count, stride = (size_t)h->states * size;
+  for (int k = 0; k < h->count; k++) {
+    double *x = h->x + (size_t)k * stride, *v = h->v + (size_t)k * stride;
+    carom_report report = {0};
+    carom_status status = carom_model_predict(e->model, 1, h->states - 1, e->x0 + (size_t)k * size,
+                                              e->v0 + (size_t)k * size, x, v, NULL, &report, error);
+    report_merge(&e->result->report, &report);
+    if (status == CAROM_OK) continue;
+    if (status != CAROM_NUMERICAL_FAILURE) return status;
+    h->failed[k] = true;
+    h->failed_count++;
+    for (size_t i = 0; i < stride; i++) x[i] = v[i] = NAN;
+  }
+  return CAROM_OK;
+}
+
+static carom_status predict(evaluator *e, horizon *h, carom_error *error) {
+  carom_report report = {0};
+  carom_status status = carom_model_predict(e->model, h->count, h->states - 1, e->x0, e->v0, h->x,
+                                            h->v, NULL, &report, error);
+  if (status == CAROM_NUMERICAL_FAILURE) return predict_each(e, h, error);
+  report_merge(&e->result->report, &report);
+  return status;
+}
+
+// the scene with its own parameters from the same states
+static carom_status simulate_truth(const evaluator *e, int steps, double *x, double *v,
+                                   carom_error *error) {
+  carom_options o = carom_default_options(e->system);
+  o.steps = steps;
+  o.dt = e->result->dt;
+  o.contact = e->options->contact;
+  o.threads = e->options->threads;
+  carom_status status =
+      carom_simulate(e->system, &o, NULL, e->chunks->count, e->x0, e->v0, x, v, NULL, NULL, error);
+  return status == CAROM_OK ? status : error_prefix(error, "the true motion");
+}
+
+/* The scene's own parameters against the data, in the place of the model. */
+static carom_status measure_scene(evaluator *e, carom_error *error) {
+  const horizon *data = &e->result->chunk;
+  horizon h = {
+      .count = data->count, .states = data->states, .true_x = data->true_x, .true_v = data->true_v};
+  size_t entries = (size_t)h.count * (size_t)h.states;
+  size_t bytes = sizeof(double) * (size_t)e->system->coordinate_count;
+  h.x = calloc(entries + 1, bytes);
+  h.v = calloc(entries + 1, bytes);
+  carom_status status = CAROM_OK;
+  if (h.x == NULL || h.v == NULL)
+    status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories", h.count);
+  if (status == CAROM_OK) status = simulate_truth(e, h.states - 1, h.x, h.v, error);
+  for (int k = 0; k < h.count && status == CAROM_OK; k++)
+    e->values[k] = relative_error(&h, e->system->coordinate_count, k, 0, h.states);
+  if (status == CAROM_OK) e->result->scene_relative = estimate_of(e->values, h.count);
+  free(h.x);
+  free(h.v);
+  return status;
+}
+
+static carom_status evaluate_chunks(evaluator *e, carom_error *error) {
+  horizon *h = &e->result->chunk;
+  const carom_chunks *c = e->chunks;
+  carom_status status = horizon_allocate(e->system, c->count, c->states, h, error);
+  if (status != CAROM_OK) return status;
+  size_t bytes =
+      sizeof(double) * (size_t)c->count * (size_t)c->states * (size_t)e->system->coordinate_count;
+  memcpy(h->true_x, c->x, bytes);
+  memcpy(h->true_v, c->v, bytes);
+  status = predict(e, h, error);
+  if (status != CAROM_OK) return status;
+  horizon_measure(h, e->system->coordinate_count, e->values);
+  return e->options->truth_known ? measure_scene(e, error) : CAROM_OK;
+}
+
+/* ---- energies ---- */
+
+/* energy [count] of states, with the scene's parameters */
+static void energies(const carom_system *system, const double *theta, int count, const double *x,
+                     const double *v, double *energy) {
+  model m;
+  arena scratch;
+  arena_init(&scratch);
+  model_init(&m, system);
+  model_set_parameters(&m, theta);
+  int size = system->coordinate_count;
+  double *momentum = arena_doubles(&scratch, size);
+  scene_potential.value(&scene_potential, &m, count, x, energy, &scratch);
+  for (int k = 0; k < count; k++) {
+    const double *velocity = v + (size_t)k * (size_t)size;
+    double twice = 0;
+    mass_apply(&m, velocity, momentum);
+    for (int i = 0; i < size; i++) twice += momentum[i] * velocity[i];
+    energy[k] += twice / 2;
+  }
+  model_free(&m);
+  arena_free(&scratch);
+}
+
+/* What energies of a trajectory are relative to. */
+static double energy_scale(const evaluator *e, int sample) {
+  size_t at = (size_t)sample * (size_t)e->system->coordinate_count;
+  double kinetic, potential_energy;
+  carom_energy(e->system, e->result->scene_theta, e->x0 + at, e->v0 + at, &kinetic,
+               &potential_energy);
+  return kinetic + fabs(potential_energy);
+}
+
+/* Largest and mean |energy_k - reference_k| of a trajectory; reference_step 0: always the first. */
+static void deviations(const double *energy, const double *reference, int reference_step,
+                       int states, double scale, double *greatest, double *average) {
+  double most = 0, sum = 0;
+  for (int k = 0; k < states; k++) {
+    double off = fabs(energy[k] - reference[k * reference_step]);
+    most = fmax(most, off);
+    sum += off;
+  }
+  *greatest = ratio(most, scale);
+  *average = ratio(sum / states, scale);
+}
+
+/* `reference` NULL: each trajectory's own start. `averages` is scratch as e->values. */
+static energy_drift measure_energy(const evaluator *e, const double *energy,
+                                   const double *reference, double *averages) {
+  const horizon *h = &e->result->extended;
+  int used = 0;
+  for (int k = 0; k < h->count; k++) {
+    if (h->failed[k]) continue;
+    size_t at = (size_t)k * (size_t)h->states;
+    deviations(energy + at, reference != NULL ? reference + at : energy + at, reference != NULL,
+               h->states, energy_scale(e, k), &e->values[used], &averages[used]);
+    used++;
+  }
+  return (energy_drift){estimate_of(e->values, used), estimate_of(averages, used)};
+}
+
+static carom_status evaluate_energy(evaluator *e, carom_error *error) {
+  evaluation *r = e->result;
+  const horizon *h = &r->extended;
+  size_t states = (size_t)h->count * (size_t)h->states;
+  r->energy = calloc(states + 1, sizeof(double));
+  r->true_energy = calloc(states + 1, sizeof(double));
+  double *averages = calloc((size_t)h->count + 1, sizeof(double));
+  carom_status status = CAROM_OK;
+  if (r->energy == NULL || r->true_energy == NULL || averages == NULL) {
+    status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %zu energies", states);
+  } else {
+    energies(e->system, r->scene_theta, (int)states, h->x, h->v, r->energy);
+    energies(e->system, r->scene_theta, (int)states, h->true_x, h->true_v, r->true_energy);
+    r->drift = measure_energy(e, r->energy, NULL, averages);
+    r->true_drift = measure_energy(e, r->true_energy, NULL, averages);
+    r->energy_error = measure_energy(e, r->energy, r->true_energy, averages).greatest;
+  }
+  free(averages);
+  return status;
+}
+
+static carom_status evaluate_extended(evaluator *e, carom_error *error) {
+  horizon *h = &e->result->extended;
+  carom_status status =
+      horizon_allocate(e->system, e->chunks->count, e->options->steps + 1, h, error);
+  if (status == CAROM_OK)
+    status = simulate_truth(e, e->options->steps, h->true_x, h->true_v, error);
+  if (status == CAROM_OK) status = predict(e, h, error);
+  if (status != CAROM_OK) return status;
+  horizon_measure(h, e->system->coordinate_count, e->values);
+  return evaluate_energy(e, error);
+}
+
+/* ---- properties ---- */
+
+static carom_status evaluate_properties(evaluator *e, const carom_chunks *train,
+                                        carom_error *error) {
+  evaluation *r = e->result;
+  r->parameter_count = e->system->parameter_count;
+  r->theta = calloc((size_t)r->parameter_count + 1, sizeof(double));
+  r->scene_theta = calloc((size_t)r->parameter_count + 1, sizeof(double));
+  r->counts = calloc((size_t)e->system->contact_count + 1, sizeof *r->counts);
+  if (r->theta == NULL || r->scene_theta == NULL || r->counts == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for parameters");
+  carom_model_theta(e->model, r->theta);
+  carom_parameters_default(e->system, r->scene_theta);
+  if (train == NULL) return CAROM_OK;
+  r->train_count = train->count;
+  return contacts_count(e->system, train, r->counts, error);
+}
+
+double evaluation_mass_ratio(const carom_system *system, const double *theta, int body_index) {
+  const double *log_mass = theta + carom_parameter_segment(system, CAROM_LOG_MASS).offset;
+  return exp(log_mass[body_index] - log_mass[0]);
+}
+
+bool evaluation_has_moments(const carom_system *system, int body_index) {
+  return system->bodies[body_index].rigid;
+}
+
+static carom_status evaluate_all(evaluator *e, const carom_chunks *train, carom_error *error) {
+  carom_status status = evaluator_init(e, error);
+  if (status == CAROM_OK) status = evaluate_properties(e, train, error);
+  if (status == CAROM_OK) status = evaluate_chunks(e, error);
+  if (status == CAROM_OK && e->options->truth_known) status = evaluate_extended(e, error);
+  return status;
+}
+
+carom_status evaluation_run(const carom_system *system, carom_model *trained, double dt,
+                            const carom_chunks *chunks, const carom_chunks *train,
+                            const evaluation_options *options, evaluation **result,
+                            carom_error *error) {
+  *result = NULL;
+  if (chunks->count < 1)
+    return error_set(error, CAROM_INVALID_DATA, "there are no chunks to evaluate on");
+  if (options->steps < 1)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "an evaluation along %d steps is not possible",
+                     options->steps);
+  evaluation *made = calloc(1, sizeof *made);
+  if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for an evaluation");
+  made->dt = dt;
+  made->truth_known = options->truth_known;
+  evaluator e = {
+      .system = system, .model = trained, .chunks = chunks, .options = options, .result = made};
+  carom_status status = evaluate_all(&e, train, error);
+  evaluator_free(&e);
+  if (status != CAROM_OK) {
+    evaluation_destroy(made);
+    return status;
+  }
+  *result = made;
+  return error_clear(error);
+}
+
+void evaluation_destroy(evaluation *e) {
+  if (e == NULL) return;
+  horizon_release(&e->chunk);
+  horizon_release(&e->extended);
+  free(e->energy);
+  free(e->true_energy);
+  free(e->theta);
+  free(e->scene_theta);
+  free(e->counts);
+  free(e);
+}

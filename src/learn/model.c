@@ -1,0 +1,222 @@
+#include "learn/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+carom_model_options carom_default_model_options(const carom_system *system) {
+  return (carom_model_options){
+      .contact = CAROM_CM,
+      .dynamics = CAROM_LAGRANGIAN,
+      .hidden_layers = 3,
+      .hidden_size = 256,
+      .shared_properties = system->shared_properties,
+      .dt = system->dt,
+  };
+}
+
+static const struct {
+  const char *name;
+  carom_contact_model contact;
+  carom_dynamics dynamics;
+} names[] = {
+    {"cm-cd-clnn", CAROM_CM, CAROM_LAGRANGIAN},
+    {"cm-cd-chnn", CAROM_CM, CAROM_HAMILTONIAN},
+    {"cmr-cd-clnn", CAROM_CMR, CAROM_LAGRANGIAN},
+    {"cmr-cd-chnn", CAROM_CMR, CAROM_HAMILTONIAN},
+};
+enum { NAME_COUNT = sizeof names / sizeof names[0] };
+
+int carom_model_name_count(void) { return NAME_COUNT; }
+
+const char *carom_model_name(int index) {
+  return index >= 0 && index < NAME_COUNT ? names[index].name : NULL;
+}
+
+carom_status carom_model_options_by_name(const char *name, carom_model_options *options,
+                                         carom_error *error) {
+  for (int i = 0; i < NAME_COUNT; i++) {
+    if (strcmp(name, names[i].name) != 0) continue;
+    options->contact = names[i].contact;
+    options->dynamics = names[i].dynamics;
+    return error_clear(error);
+  }
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "no model is called '%s'; there are cm-cd-clnn, cm-cd-chnn, cmr-cd-clnn and "
+                   "cmr-cd-chnn",
+                   name);
+}
+
+static carom_status check_options(const carom_model_options *o, carom_error *error) {
+  if (o->hidden_layers < 1 || o->hidden_layers > 8)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "options.hidden_layers is %d, must be from 1 to 8", o->hidden_layers);
+  if (o->hidden_size < 1 || o->hidden_size > 65536)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "options.hidden_size is %d, must be from 1 to 65536", o->hidden_size);
+  if (!(o->dt > 0) || !isfinite(o->dt))
+    return error_set(error, CAROM_INVALID_ARGUMENT, "options.dt is %g, must be positive", o->dt);
+  if (o->threads < 0)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "options.threads is %d, must be at least 0",
+                     o->threads);
+  return CAROM_OK;
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+/* Appends a segment and returns its offset. */
+static int add_segment(carom_model *m, const char *name, int rows, int columns) {
+  carom_model_segment *segment = &m->segments[m->segment_count++];
+  snprintf(segment->name, sizeof segment->name, "%s", name);
+  segment->offset = m->parameter_count;
+  segment->rows = rows;
+  segment->columns = columns;
+  m->parameter_count += rows * columns;
+  return segment->offset;
+}
+
+static bool any_rigid(const carom_system *s) {
+  for (int i = 0; i < s->body_count; i++)
+    if (s->bodies[i].rigid) return true;
+  return false;
+}
+
+static void lay_out_parameters(carom_model *m, const mlp_shape *shape) {
+  const carom_system *s = m->system;
+  m->property_count = m->options.shared_properties ? 1 : s->contact_count;
+  m->mass = add_segment(m, "mass", 1, s->body_count);
+  m->moment = any_rigid(s) ? add_segment(m, "moment", s->body_count, s->dimension) : -1;
+  m->friction = add_segment(m, "friction", 1, m->property_count);
+  m->restitution = add_segment(m, "restitution", 1, m->property_count);
+  m->regularizer = m->options.learn_regularizer ? add_segment(m, "regularizer", 1, 1) : -1;
+  m->network = m->parameter_count;
+  for (int l = 0; l <= shape->hidden_layers; l++) {
+    char name[24];
+    snprintf(name, sizeof name, "weight%d", l);
+    add_segment(m, name, mlp_layer_outputs(shape, l), mlp_layer_inputs(shape, l));
+    snprintf(name, sizeof name, "bias%d", l);
+    add_segment(m, name, 1, mlp_layer_outputs(shape, l));
+  }
+}
+
+/* TASKS: masses and moments exp(0.1 N), friction relu(U(0, 1)), restitution hardsigmoid(N). */
+static void initialise(carom_model *m, const mlp_shape *shape) {
+  rng random;
+  rng_seed(&random, m->options.seed, 0x6D6F64656C); // a stream of its own
+  double *p = m->parameters;
+  for (int i = m->mass; i < m->friction; i++) p[i] = 0.1 * rng_normal(&random);
+  for (int i = 0; i < m->property_count; i++) p[m->friction + i] = rng_uniform(&random, 0, 1);
+  for (int i = 0; i < m->property_count; i++) p[m->restitution + i] = rng_normal(&random);
+  // softplus(p) = the scene's epsilon
+  if (m->regularizer >= 0) p[m->regularizer] = log(expm1(fmax(m->system->regularizer, 1e-6)));
+  mlp_initialise(shape, &random, p + m->network);
+}
+
+void model_expand(const carom_model *m, double *theta) {
+  const carom_system *s = m->system;
+  const double *p = m->parameters;
+  carom_parameters_default(s, theta);
+  memcpy(theta + s->segments[CAROM_LOG_MASS].offset, p + m->mass,
+         sizeof(double) * (size_t)s->body_count);
+  if (m->moment >= 0)
+    memcpy(theta + s->segments[CAROM_LOG_MOMENT].offset, p + m->moment,
+           sizeof(double) * (size_t)(s->body_count * s->dimension));
+  double *friction = theta + s->segments[CAROM_FRICTION].offset;
+  double *restitution = theta + s->segments[CAROM_RESTITUTION].offset;
+  for (int i = 0; i < s->contact_count; i++) {
+    int k = m->property_count == 1 ? 0 : i;
+    friction[i] = fmax(p[m->friction + k], 0);
+    restitution[i] = fmin(fmax(p[m->restitution + k] / 6 + 0.5, 0), 1);
+  }
+  if (m->regularizer >= 0) {
+    double a = p[m->regularizer];
+    theta[s->segments[CAROM_REGULARIZER].offset] = fmax(a, 0) + log1p(exp(-fabs(a)));
+  }
+}
+
+void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gradient) {
+  const carom_system *s = m->system;
+  const double *p = m->parameters;
+  for (int i = 0; i < s->body_count; i++)
+    gradient[m->mass + i] += theta_bar[s->segments[CAROM_LOG_MASS].offset + i];
+  for (int i = 0; m->moment >= 0 && i < s->body_count * s->dimension; i++)
+    gradient[m->moment + i] += theta_bar[s->segments[CAROM_LOG_MOMENT].offset + i];
+
+  // in the forward pass this was max(p, 0) and clip(p / 6 + 1/2, 0, 1): slopes 0 outside
+  const double *friction_bar = theta_bar + s->segments[CAROM_FRICTION].offset;
+  const double *restitution_bar = theta_bar + s->segments[CAROM_RESTITUTION].offset;
+  for (int i = 0; i < s->contact_count; i++) {
+    int k = m->property_count == 1 ? 0 : i;
+    if (p[m->friction + k] > 0) gradient[m->friction + k] += friction_bar[i];
+    if (fabs(p[m->restitution + k]) < 3)
+      gradient[m->restitution + k] += restitution_bar[i] / 6;
+  }
+  if (m->regularizer >= 0)
+    gradient[m->regularizer] += theta_bar[s->segments[CAROM_REGULARIZER].offset] /
+                                (1 + exp(-p[m->regularizer]));
+}
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
+carom_status carom_model_create(const carom_system *system, const carom_model_options *options,
+                                carom_model **model_out, carom_error *error) {
+  if (system == NULL || options == NULL || model_out == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_create: a pointer is NULL");
+  *model_out = NULL;
+  carom_status status = check_options(options, error);
+  if (status != CAROM_OK) return status;
+  carom_model *m = calloc(1, sizeof *m);
+  if (m == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model");
+  mlp_shape shape = {.input_size = system->coordinate_count,
+                     .hidden_layers = options->hidden_layers,
+                     .hidden_size = options->hidden_size};
+  m->system = system;
+  m->options = *options;
+  lay_out_parameters(m, &shape);
+  model_init(&m->physics, system);
+  m->parameters = calloc((size_t)m->parameter_count, sizeof(double));
+  m->theta = calloc((size_t)system->parameter_count + 1, sizeof(double));
+  float *rounded = NULL;
+  if (options->single_precision)
+    rounded = calloc((size_t)mlp_parameter_count(&shape), sizeof(float));
+  if (m->parameters == NULL || m->theta == NULL || (options->single_precision && rounded == NULL)) {
+    int count = m->parameter_count;
+    free(rounded);
+    carom_model_destroy(m);
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model of %d parameters", count);
+  }
+  m->potential = network_potential_make(shape, m->parameters + m->network, rounded);
+  initialise(m, &shape);
+  *model_out = m;
+  return error_clear(error);
+}
+
+void carom_model_destroy(carom_model *model_in) {
+  if (model_in == NULL) return;
+  predictor_free(&model_in->training);
+  model_free(&model_in->physics);
+  free(model_in->potential.rounded);
+  free(model_in->parameters);
+  free(model_in->theta);
+  free(model_in);
+}
+
+carom_model_options carom_model_options_of(const carom_model *m) { return m->options; }
+int carom_model_parameter_count(const carom_model *m) { return m->parameter_count; }
+double *carom_model_parameters(carom_model *m) { return m->parameters; }
+int carom_model_segment_count(const carom_model *m) { return m->segment_count; }
+
+carom_model_segment carom_model_segment_of(const carom_model *m, int index) {
+  if (index < 0 || index >= m->segment_count) return (carom_model_segment){.name = ""};
+  return m->segments[index];
+}
+
+void carom_model_theta(const carom_model *m, double *theta) { model_expand(m, theta); }
+
+const carom_system *carom_model_system(const carom_model *m) { return m->system; }

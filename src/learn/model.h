@@ -1,0 +1,61 @@
+/* Inside view of a model: its parameters and what they stand for.
+ *
+ *   mass, moment    logarithms, as the engine takes them
+ *   friction        p -> max(p, 0)
+ *   restitution     p -> clip(p / 6 + 1/2, 0, 1), the hard sigmoid
+ *   regularizer     p -> softplus(p), where it is learned
+ *   network         as it is (nn/mlp.h) */
+#ifndef CAROM_LEARN_MODEL_H
+#define CAROM_LEARN_MODEL_H
+
+#include "nn/network_potential.h"
+#include "rollout/shard.h"
+
+enum { MODEL_MAX_SEGMENTS = 32 };
+
+/* Memory for predictions of one number of time steps. */
+typedef struct predictor {
+  carom_options options;
+  batch_job job;
+  int thread_count;
+  worker *workers;     /* [thread_count] */
+  tape *tapes;         /* [thread_count]: a shard is run and reversed by one worker in one go */
+  int shard_capacity;
+  shard_result *results;   /* [shard_capacity] */
+  double *theta_bars;      /* [shard_capacity][engine parameters] */
+  double *network_bars;    /* [shard_capacity][network parameters] */
+  int batch_capacity;
+  double *x0, *v0;         /* [batch_capacity][D] */
+  double *x, *v;           /* [batch_capacity][states][D] */
+  double *x_bar, *v_bar;   /* the same */
+  double *losses;          /* [batch_capacity] */
+} predictor;
+
+struct carom_model {
+  const carom_system *system;
+  carom_model_options options;
+  int segment_count;
+  carom_model_segment segments[MODEL_MAX_SEGMENTS];
+  /* offsets in the parameters; -1 where there is no such segment */
+  int mass, moment, friction, restitution, regularizer, network;
+  int property_count;      /* frictions: 1, or one for each possible contact */
+  int parameter_count;
+  double *parameters;
+  double *theta;           /* what they stand for, of the last call */
+  model physics;
+  network_potential potential;
+  predictor training;      /* for chunks, with records kept */
+};
+
+/* theta from the parameters, and the reverse: gradient += from theta_bar. */
+void model_expand(const carom_model *m, double *theta);
+void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gradient);
+
+/* Samples of a shard: enough rows for efficient matrix products, enough shards for the threads. */
+enum { LEARN_SHARD = 50 };
+
+carom_status predictor_make(predictor *p, carom_model *m, int steps, bool keeps_records,
+                            carom_error *error);
+void predictor_free(predictor *p);
+
+#endif

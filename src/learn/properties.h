@@ -1,0 +1,36 @@
+/* What a training learns about the bodies and their contacts, as a list of named numbers: the
+ * columns of metrics.csv, the scalars of TensorBoard, the rows of the table at the end.
+ *
+ *   friction, restitution             one for all contacts, or
+ *   friction/LABEL, restitution/LABEL one for each possible contact ("friction/a|ground")
+ *   mass_ratio/BODY                   mass by that of the first body, for the others
+ *   moment/BODY/AXIS                  second moments per unit mass of rigid bodies
+ *   regularizer                       epsilon of CMr, if it is learned
+ *
+ * Masses come as ratios because motion alone does not tell them from the scale of the potential. */
+#ifndef CAROM_LEARN_PROPERTIES_H
+#define CAROM_LEARN_PROPERTIES_H
+
+#include "carom.h"
+
+typedef struct property {
+  char name[96];
+  int entry;     /* of theta */
+  int reference; /* entry that it is divided by, or -1 */
+  bool logarithm;
+} property;
+
+typedef struct property_list {
+  int count;
+  property *items;
+} property_list;
+
+/* The properties of a system that a model with these options learns. */
+carom_status properties_make(const carom_system *system, const carom_model_options *options,
+                             property_list *list, carom_error *error);
+void properties_free(property_list *list);
+
+/* Its value at engine parameters theta: those of carom_model_theta or the scene's. */
+double property_value(const property *p, const double *theta);
+
+#endif

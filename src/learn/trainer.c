@@ -1,0 +1,421 @@
+#include "learn/trainer.h"
+
+#include "base/error.h"
+#include "base/rng.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Streams of the seed that order the chunks; apart from those that draw data and parameters. */
+static const uint64_t SHUFFLE_STREAM = (uint64_t)1 << 40;
+
+carom_train_options carom_default_train_options(void) {
+  return (carom_train_options){.epochs = 1000,
+                               .batch = 200,
+                               .learning_rate = 1e-3,
+                               .beta1 = 0.9,
+                               .beta2 = 0.999,
+                               .epsilon = 1e-8,
+                               .weight_decay = 1e-4,
+                               .schedule = CAROM_CONSTANT,
+                               .final_rate = 0.01};
+}
+
+/* ---- what a training needs ------------------------------------------------------------------- */
+
+static carom_status bad_option(const char *name, double value, const char *expected,
+                               carom_error *error) {
+  return error_set(error, CAROM_INVALID_ARGUMENT, "train option %s is %g, must be %s", name, value,
+                   expected);
+}
+
+static bool is_between(double value, double low, double high) {
+  return isfinite(value) && value >= low && value <= high;
+}
+
+static carom_status check_options(const carom_train_options *o, carom_error *error) {
+  if (o->epochs < 0) return bad_option("epochs", o->epochs, "at least 0", error);
+  if (o->batch < 1) return bad_option("batch", o->batch, "at least 1", error);
+  if (!is_between(o->learning_rate, 0.0, HUGE_VAL) || o->learning_rate == 0.0)
+    return bad_option("learning_rate", o->learning_rate, "positive", error);
+  if (!is_between(o->beta1, 0.0, 1.0) || o->beta1 == 1.0)
+    return bad_option("beta1", o->beta1, "from 0 to below 1", error);
+  if (!is_between(o->beta2, 0.0, 1.0) || o->beta2 == 1.0)
+    return bad_option("beta2", o->beta2, "from 0 to below 1", error);
+  if (!is_between(o->epsilon, 0.0, HUGE_VAL) || o->epsilon == 0.0)
+    return bad_option("epsilon", o->epsilon, "positive", error);
+  if (!is_between(o->weight_decay, 0.0, HUGE_VAL))
+    return bad_option("weight_decay", o->weight_decay, "at least 0", error);
+  if (!is_between(o->final_rate, 0.0, 1.0))
+    return bad_option("final_rate", o->final_rate, "from 0 to 1", error);
+  if (o->schedule != CAROM_CONSTANT && o->schedule != CAROM_COSINE)
+    return bad_option("schedule", o->schedule, "CAROM_CONSTANT or CAROM_COSINE", error);
+  return CAROM_OK;
+}
+
+// the first number of x or v that is not finite, named by its place
+static carom_status check_finite(const char *split, char array, const carom_chunks *chunks,
+                                 const double *values, int width, carom_error *error) {
+  const size_t count = (size_t)chunks->count * (size_t)chunks->states * (size_t)width;
+  size_t at = 0;
+  while (at < count && isfinite(values[at])) at++;
+  if (at == count) return CAROM_OK;
+  const size_t state = at / (size_t)width;
+  return error_set(error, CAROM_INVALID_DATA,
+                   "%s chunk %zu, state %zu: coordinate %zu of %c is %s; training needs finite data",
+                   split, state / (size_t)chunks->states, state % (size_t)chunks->states,
+                   at % (size_t)width, array, isnan(values[at]) ? "NaN" : "infinite");
+}
+
+static carom_status check_chunks(const char *split, const carom_chunks *chunks, int width,
+                                 carom_error *error) {
+  if (chunks->count == 0) return CAROM_OK;
+  if (chunks->count < 0 || chunks->states < 2 || chunks->x == NULL || chunks->v == NULL) {
+    return error_set(error, CAROM_INVALID_DATA,
+                     "the %s chunks (%d of %d states) cannot be learned from: a chunk needs x and v "
+                     "of at least 2 states",
+                     split, chunks->count, chunks->states);
+  }
+  carom_status status = check_finite(split, 'x', chunks, chunks->x, width, error);
+  if (status == CAROM_OK) status = check_finite(split, 'v', chunks, chunks->v, width, error);
+  return status;
+}
+
+static carom_status check_dataset(const carom_model *model, const carom_dataset *dataset,
+                                  carom_error *error) {
+  const carom_system_info info = carom_system_describe(carom_model_system(model));
+  const double dt = carom_model_options_of(model).dt;
+  const int width = info.point_count * info.dimension;
+  if (dataset->train.count < 1)
+    return error_set(error, CAROM_INVALID_DATA, "the data has no training chunks");
+  if (!(fabs(dataset->dt - dt) <= 1e-9 * dt)) {
+    return error_set(error, CAROM_INVALID_DATA,
+                     "the data has the time step %.9g, the model %.9g; make the model with "
+                     "options.dt = %.17g",
+                     dataset->dt, dt, dataset->dt);
+  }
+  carom_status status = check_chunks("training", &dataset->train, width, error);
+  if (status == CAROM_OK)
+    status = check_chunks("validation", &dataset->validation, width, error);
+  return status;
+}
+
+// FNV-1a over whole words
+static uint64_t hash_doubles(uint64_t hash, const double *values, size_t count) {
+  for (size_t k = 0; k < count; k++) {
+    uint64_t word;
+    memcpy(&word, &values[k], sizeof word);
+    hash = (hash ^ word) * 0x100000001B3u;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+static uint64_t hash_chunks(uint64_t hash, const carom_chunks *chunks, int width) {
+  const double shape[] = {chunks->count, chunks->states, width};
+  hash = hash_doubles(hash, shape, 3);
+  if (chunks->count == 0) return hash;
+  const size_t count = (size_t)chunks->count * (size_t)chunks->states * (size_t)width;
+  return hash_doubles(hash_doubles(hash, chunks->x, count), chunks->v, count);
+}
+
+static uint64_t hash_dataset(const carom_model *model, const carom_dataset *dataset) {
+  const carom_system_info info = carom_system_describe(carom_model_system(model));
+  const int width = info.point_count * info.dimension;
+  uint64_t hash = hash_doubles(0xCBF29CE484222325u, &dataset->dt, 1);
+  return hash_chunks(hash_chunks(hash, &dataset->train, width), &dataset->validation, width);
+}
+
+carom_status carom_trainer_create(carom_model *model, const carom_dataset *dataset,
+                                  const carom_train_options *options, carom_trainer **trainer,
+                                  carom_error *error) {
+  if (model == NULL || dataset == NULL || options == NULL || trainer == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_trainer_create: a pointer is NULL");
+  *trainer = NULL;
+  carom_status status = check_options(options, error);
+  if (status == CAROM_OK) status = check_dataset(model, dataset, error);
+  if (status != CAROM_OK) return status;
+  const int size = carom_model_parameter_count(model);
+  carom_trainer *t = calloc(1, sizeof *t);
+  if (t != NULL) {
+    *t = (carom_trainer){.model = model, .dataset = dataset, .options = *options};
+    t->state.best_loss = INFINITY;
+    t->data_hash = hash_dataset(model, dataset);
+    t->order = malloc(sizeof(int) * (size_t)dataset->train.count);
+    t->gradient = malloc(sizeof(double) * ((size_t)size + 1));
+  }
+  if (t == NULL || t->order == NULL || t->gradient == NULL || !adamw_init(&t->optimizer, size)) {
+    carom_trainer_destroy(t);
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to train %d parameters", size);
+  }
+  *trainer = t;
+  return error_clear(error);
+}
+
+void carom_trainer_destroy(carom_trainer *trainer) {
+  if (trainer == NULL) return;
+  adamw_free(&trainer->optimizer);
+  free(trainer->order);
+  free(trainer->gradient);
+  free(trainer);
+}
+
+/* ---- order and rate -------------------------------------------------------------------------- */
+
+int trainer_batch_count(const carom_trainer *t) {
+  return (t->dataset->train.count - 1) / t->options.batch + 1;
+}
+
+double trainer_rate(const carom_train_options *o, int epoch) {
+  if (o->schedule == CAROM_CONSTANT || o->epochs < 2) return o->learning_rate;
+  // an epoch beyond the planned ones keeps the last rate
+  const int last = o->epochs - 1, at = epoch - 1 < last ? epoch - 1 : last;
+  const double fall = 0.5 * (1.0 + cos(M_PI * at / last));
+  return o->learning_rate * (o->final_rate + (1.0 - o->final_rate) * fall);
+}
+
+void trainer_shuffle(uint64_t seed, int epoch, int count, int *order) {
+  rng r;
+  rng_seed(&r, seed, SHUFFLE_STREAM + (uint64_t)epoch);
+  // Fisher and Yates, inside out
+  for (int i = 0; i < count; i++) {
+    const int j = rng_below(&r, i + 1);
+    order[i] = order[j];
+    order[j] = i;
+  }
+}
+
+/* ---- one step -------------------------------------------------------------------------------- */
+
+static void add_report(carom_report *into, const carom_report *from) {
+  into->time_steps += from->time_steps;
+  into->events += from->events;
+  into->contacts += from->contacts;
+  into->programs += from->programs;
+  into->interior_programs += from->interior_programs;
+  into->singular_programs += from->singular_programs;
+  into->degenerate_programs += from->degenerate_programs;
+  into->failed_programs += from->failed_programs;
+  if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
+}
+
+// the segment that an entry of the gradient belongs to
+static carom_model_segment segment_at(const carom_model *model, int entry) {
+  for (int k = 0; k < carom_model_segment_count(model); k++) {
+    const carom_model_segment s = carom_model_segment_of(model, k);
+    if (entry >= s.offset && entry < s.offset + s.rows * s.columns) return s;
+  }
+  return (carom_model_segment){.name = "parameter"};
+}
+
+static carom_status check_gradient(const carom_trainer *t, double loss, carom_error *error) {
+  if (!isfinite(loss)) {
+    return error_set(error, CAROM_NUMERICAL_FAILURE,
+                     "the loss is %g; the training diverges: try a smaller learning rate", loss);
+  }
+  for (int i = 0; i < t->optimizer.size; i++) {
+    if (isfinite(t->gradient[i])) continue;
+    const carom_model_segment s = segment_at(t->model, i);
+    return error_set(error, CAROM_NUMERICAL_FAILURE,
+                     "the gradient by %s[%d] is %g (the loss is %g); the training diverges: try a "
+                     "smaller learning rate",
+                     s.name, i - s.offset, t->gradient[i], loss);
+  }
+  return CAROM_OK;
+}
+
+static double norm(const double *values, int count) {
+  double sum = 0.0;
+  for (int i = 0; i < count; i++) sum += values[i] * values[i];
+  return sqrt(sum);
+}
+
+// loss, gradient and update; nothing has changed unless it returns CAROM_OK
+static carom_status take_step(carom_trainer *t, int count, const int *indices, double rate,
+                              double *loss, carom_report *report, carom_error *error) {
+  *report = (carom_report){0};
+  carom_status status = carom_model_loss(t->model, &t->dataset->train, count, indices, loss,
+                                         t->gradient, report, error);
+  if (status == CAROM_OK) status = check_gradient(t, *loss, error);
+  if (status != CAROM_OK) return status;
+  const carom_train_options *o = &t->options;
+  const adamw_options how = {.rate = rate,
+                             .beta1 = o->beta1,
+                             .beta2 = o->beta2,
+                             .epsilon = o->epsilon,
+                             .weight_decay = o->weight_decay};
+  // the last parameter, the bias of the output layer, adds a constant to the potential: there is
+  // nothing to learn about it, and it does not decay
+  double *constant = carom_model_parameters(t->model) + t->optimizer.size - 1;
+  const double kept = *constant;
+  adamw_step(&t->optimizer, &how, t->gradient, carom_model_parameters(t->model));
+  *constant = kept;
+  return CAROM_OK;
+}
+
+static carom_status check_indices(const carom_trainer *t, int count, const int *indices,
+                                  carom_error *error) {
+  const int most = t->dataset->train.count;
+  if (count < 1 || (indices == NULL && count > most)) {
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_trainer_step: count is %d, must be from 1 to %d", count, most);
+  }
+  for (int k = 0; indices != NULL && k < count; k++) {
+    if (indices[k] >= 0 && indices[k] < most) continue;
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_trainer_step: indices[%d] is %d, there are %d training chunks", k,
+                     indices[k], most);
+  }
+  return CAROM_OK;
+}
+
+carom_status carom_trainer_step(carom_trainer *trainer, int count, const int *indices, double *loss,
+                                carom_error *error) {
+  if (trainer == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the trainer is NULL");
+  carom_status status = check_indices(trainer, count, indices, error);
+  if (status != CAROM_OK) return status;
+  const double rate = trainer_rate(&trainer->options, trainer->state.epochs_done + 1);
+  double value;
+  carom_report report;
+  status = take_step(trainer, count, indices, rate, &value, &report, error);
+  if (status != CAROM_OK) return status;
+  if (loss != NULL) *loss = value;
+  return error_clear(error);
+}
+
+/* ---- epochs ---------------------------------------------------------------------------------- */
+
+// tells how many batches of the whole training are done; false: stop
+static bool report_progress(const carom_trainer *t) {
+  if (t->options.progress == NULL) return true;
+  const int64_t each = trainer_batch_count(t);
+  return t->options.progress(t->options.progress_user,
+                             each * t->state.epochs_done + t->state.batches_done,
+                             each * t->options.epochs);
+}
+
+// the next batch of the epoch under way
+static carom_status epoch_batch(carom_trainer *t, double rate, carom_error *error) {
+  training_state *s = &t->state;
+  const int first = s->batches_done * t->options.batch, left = t->dataset->train.count - first;
+  const int count = left < t->options.batch ? left : t->options.batch;
+  double loss;
+  carom_report report;
+  carom_status status = take_step(t, count, t->order + first, rate, &loss, &report, error);
+  if (status != CAROM_OK) {
+    error_prefix(error, "epoch %d, batch %d of %d", s->epochs_done + 1, s->batches_done + 1,
+                 trainer_batch_count(t));
+    return status;
+  }
+  s->loss_sum += loss * count;
+  s->gradient_norm = norm(t->gradient, t->optimizer.size);
+  add_report(&s->report, &report);
+  s->batches_done++;
+  return CAROM_OK;
+}
+
+static carom_status epoch_batches(carom_trainer *t, double rate, carom_error *error) {
+  training_state *s = &t->state;
+  trainer_shuffle(t->options.seed, s->epochs_done + 1, t->dataset->train.count, t->order);
+  while (s->batches_done < trainer_batch_count(t)) {
+    carom_status status = epoch_batch(t, rate, error);
+    if (status != CAROM_OK) return status;
+    if (report_progress(t)) continue;
+    return error_set(error, CAROM_INTERRUPTED, "stopped by the progress callback in epoch %d",
+                     s->epochs_done + 1);
+  }
+  return CAROM_OK;
+}
+
+// `count` chunks from `first` on, in the same memory
+static carom_chunks slice(const carom_chunks *chunks, int width, int first, int count) {
+  const size_t states = (size_t)first * (size_t)chunks->states;
+  return (carom_chunks){.count = count,
+                        .states = chunks->states,
+                        .x = chunks->x + states * (size_t)width,
+                        .v = chunks->v + states * (size_t)width,
+                        .contact = chunks->contact != NULL ? chunks->contact + states : NULL};
+}
+
+// mean loss of the validation chunks, taken in batches; NaN if there are none
+static carom_status validate(carom_trainer *t, double *loss, carom_report *report,
+                             carom_error *error) {
+  const carom_system_info info = carom_system_describe(carom_model_system(t->model));
+  const carom_chunks *all = &t->dataset->validation;
+  double sum = 0.0;
+  for (int first = 0, count; first < all->count; first += count) {
+    count = all->count - first < t->options.batch ? all->count - first : t->options.batch;
+    const carom_chunks part = slice(all, info.point_count * info.dimension, first, count);
+    double value = NAN;
+    carom_report one = {0};
+    carom_status status =
+        carom_model_loss(t->model, &part, count, NULL, &value, NULL, &one, error);
+    if (status == CAROM_OK && !isfinite(value)) {
+      status = error_set(error, CAROM_NUMERICAL_FAILURE,
+                         "the loss is %g; the training diverges: try a smaller learning rate",
+                         value);
+    }
+    if (status != CAROM_OK) {
+      error_prefix(error, "epoch %d, validation", t->state.epochs_done + 1);
+      return status;
+    }
+    sum += value * count;
+    add_report(report, &one);
+  }
+  *loss = all->count > 0 ? sum / all->count : NAN;
+  return CAROM_OK;
+}
+
+// closes the epoch under way: the state is that of the next one's beginning
+static void finish_epoch(carom_trainer *t, carom_epoch *result) {
+  training_state *s = &t->state;
+  result->epoch = s->epochs_done + 1;
+  result->loss = s->loss_sum / t->dataset->train.count;
+  result->gradient_norm = s->gradient_norm;
+  add_report(&result->report, &s->report);
+  const bool validated = t->dataset->validation.count > 0;
+  const double judged = validated ? result->validation_loss : result->loss;
+  result->best = judged < s->best_loss;
+  *s = (training_state){.epochs_done = result->epoch,
+                        .best_loss = result->best ? judged : s->best_loss,
+                        .best_epoch = result->best ? result->epoch : s->best_epoch};
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, carom_error *error) {
+  if (trainer == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the trainer is NULL");
+  const double start = seconds_now();
+  carom_epoch made = {.learning_rate =
+                          trainer_rate(&trainer->options, trainer->state.epochs_done + 1)};
+  carom_status status = epoch_batches(trainer, made.learning_rate, error);
+  if (status == CAROM_OK) status = validate(trainer, &made.validation_loss, &made.report, error);
+  if (status != CAROM_OK) return status;
+  finish_epoch(trainer, &made);
+  made.seconds = seconds_now() - start;
+  if (result != NULL) *result = made;
+  return error_clear(error);
+}
+
+carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback, void *user,
+                               carom_error *error) {
+  if (trainer == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the trainer is NULL");
+  while (trainer->state.epochs_done < trainer->options.epochs) {
+    carom_epoch result;
+    carom_status status = carom_trainer_epoch(trainer, &result, error);
+    if (status != CAROM_OK) return status;
+    if (callback != NULL && !callback(user, &result)) {
+      return error_set(error, CAROM_INTERRUPTED, "stopped by the callback after epoch %d",
+                       result.epoch);
+    }
+  }
+  return error_clear(error);
+}
+
+int carom_trainer_epochs_done(const carom_trainer *trainer) { return trainer->state.epochs_done; }

@@ -1,0 +1,48 @@
+/* The inside of a training, open so that io/ can save it and take it up again.
+ *
+ * A training is a function of (model parameters, optimiser moments, training_state): the order of
+ * the chunks in epoch k comes from (seed, k) alone, so that no generator has to be kept. Restoring
+ * these three and going on gives the same bits as never having stopped, between any two batches.
+ *
+ * Rate in epoch k of E (k = 1 .. E), constant for all batches of an epoch:
+ *   constant  learning_rate
+ *   cosine    learning_rate (f + (1 - f) (1 + cos(pi (k - 1) / (E - 1))) / 2),  f = final_rate */
+#ifndef CAROM_LEARN_TRAINER_H
+#define CAROM_LEARN_TRAINER_H
+
+#include "carom.h"
+
+#include "learn/adamw.h"
+
+/* How far a training is. What belongs to the epoch under way is zero between epochs. */
+typedef struct training_state {
+  int epochs_done;
+  int batches_done;     /* of the epoch under way */
+  double loss_sum;      /* of its batches, each weighted by its chunks */
+  double gradient_norm; /* of its last batch */
+  carom_report report;  /* of its rollouts */
+  double best_loss;     /* INFINITY before the first epoch has ended */
+  int best_epoch;       /* 0 before that */
+} training_state;
+
+struct carom_trainer {
+  carom_model *model;
+  const carom_dataset *dataset;
+  carom_train_options options;
+  adamw optimizer;
+  training_state state;
+  uint64_t data_hash; /* of the chunks it trains and validates on: a resumed run must have the same */
+  int *order;         /* [train.count] the chunks in the order of the epoch under way */
+  double *gradient;   /* [optimizer.size] */
+};
+
+/* Batches in one epoch; the last one may be smaller. */
+int trainer_batch_count(const carom_trainer *trainer);
+
+/* The learning rate of an epoch, 1 for the first. */
+double trainer_rate(const carom_train_options *options, int epoch);
+
+/* Puts 0 .. count - 1 into the order of an epoch. */
+void trainer_shuffle(uint64_t seed, int epoch, int count, int *order);
+
+#endif

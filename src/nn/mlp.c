@@ -1,0 +1,106 @@
+#include "nn/mlp.h"
+
+#include "nn/gemm.h"
+#include "nn/softplus.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_HIDDEN_LAYERS = 8 };
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+int mlp_layer_inputs(const mlp_shape *shape, int layer) {
+  return layer == 0 ? shape->input_size : shape->hidden_size;
+}
+
+int mlp_layer_outputs(const mlp_shape *shape, int layer) {
+  return layer == shape->hidden_layers ? 1 : shape->hidden_size;
+}
+
+int mlp_weight_offset(const mlp_shape *shape, int layer) {
+  int offset = 0;
+  for (int l = 0; l < layer; l++)
+    offset += mlp_layer_outputs(shape, l) * (mlp_layer_inputs(shape, l) + 1);
+  return offset;
+}
+
+int mlp_bias_offset(const mlp_shape *shape, int layer) {
+  return mlp_weight_offset(shape, layer) +
+         mlp_layer_outputs(shape, layer) * mlp_layer_inputs(shape, layer);
+}
+
+int mlp_parameter_count(const mlp_shape *shape) {
+  return mlp_weight_offset(shape, shape->hidden_layers + 1);
+}
+
+/* A [rows][columns] matrix with orthonormal rows (or columns, if there are more rows): Gram-Schmidt,
+ * done twice, on normal deviates. */
+static void orthogonal_matrix(rng *random, int rows, int columns, double *matrix) {
+  int vectors = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
+  int step = rows < columns ? columns : 1, stride = rows < columns ? 1 : columns;
+  for (int i = 0; i < rows * columns; i++) matrix[i] = rng_normal(random);
+  for (int i = 0; i < vectors; i++) {
+    double *v = matrix + i * step;
+    for (int pass = 0; pass < 2; pass++)
+      for (int j = 0; j < i; j++) {
+        const double *u = matrix + j * step;
+        double along = 0;
+        for (int k = 0; k < length; k++) along += u[k * stride] * v[k * stride];
+        for (int k = 0; k < length; k++) v[k * stride] -= along * u[k * stride];
+      }
+    double norm = 0;
+    for (int k = 0; k < length; k++) norm += v[k * stride] * v[k * stride];
+    for (int k = 0; k < length; k++) v[k * stride] /= sqrt(norm);
+  }
+}
+
+void mlp_initialise(const mlp_shape *shape, rng *random, double *parameters) {
+  for (int l = 0; l <= shape->hidden_layers; l++) {
+    int inputs = mlp_layer_inputs(shape, l), outputs = mlp_layer_outputs(shape, l);
+    orthogonal_matrix(random, outputs, inputs, parameters + mlp_weight_offset(shape, l));
+    double bound = 1 / sqrt(inputs);
+    double *bias = parameters + mlp_bias_offset(shape, l);
+    for (int i = 0; i < outputs; i++) bias[i] = rng_uniform(random, -bound, bound);
+  }
+}
+
+/* ---- the network in double and in single precision ------------------------------------------- */
+
+#define REAL double
+#define NAME(stem) mlp_double_##stem
+#define GEMM(kind) gemm_##kind##_double
+#define SOFTPLUS softplus_double
+#include "nn/mlp_kernel.h"
+#undef REAL
+#undef NAME
+#undef GEMM
+#undef SOFTPLUS
+
+#define REAL float
+#define NAME(stem) mlp_single_##stem
+#define GEMM(kind) gemm_##kind##_single
+#define SOFTPLUS softplus_single
+#include "nn/mlp_kernel.h"
+#undef REAL
+#undef NAME
+#undef GEMM
+#undef SOFTPLUS
+
+void mlp_double_value(const mlp_shape *shape, const double *parameters, int count, const double *x,
+                      double *value, arena *scratch) {
+  arena_mark mark = arena_save(scratch);
+  int h = shape->hidden_size, layers = shape->hidden_layers;
+  double *input = arena_doubles(scratch, count * h), *sums = arena_doubles(scratch, count * h);
+  double *slope = arena_doubles(scratch, count * h), *output = arena_doubles(scratch, count * h);
+  for (int l = 0; l < layers; l++) {
+    mlp_double_layer(shape, parameters, l, count, l == 0 ? x : input, sums, output, slope);
+    memcpy(input, output, sizeof(double) * (size_t)(count * h));
+  }
+  const double *out = parameters + mlp_weight_offset(shape, layers);
+  for (int i = 0; i < count; i++) {
+    value[i] = parameters[mlp_bias_offset(shape, layers)];
+    for (int j = 0; j < h; j++) value[i] += out[j] * output[i * h + j];
+  }
+  arena_restore(scratch, mark);
+}

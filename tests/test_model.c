@@ -1,0 +1,517 @@
+/* Models: the potential network, its derivatives, and the reference's training steps. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "learn/model.h"
+#include "nn/gemm.h"
+#include "nn/softplus.h"
+#include "support/differences.h"
+#include "support/golden.h"
+
+/* ---- softplus ---------------------------------------------------------------------------------- */
+
+static void test_softplus(void **state) {
+  (void)state;
+  enum { COUNT = 4001 };
+  static double a[COUNT], h[COUNT], s[COUNT];
+  static float af[COUNT], hf[COUNT], sf[COUNT];
+  for (int i = 0; i < COUNT; i++) {
+    double u = (i - COUNT / 2) / 100.0;
+    a[i] = u * fabs(u); // dense near 0, to +-400
+    af[i] = (float)a[i];
+  }
+  softplus_double(COUNT, a, h, s);
+  softplus_single(COUNT, af, hf, sf);
+  for (int i = 0; i < COUNT; i++) {
+    long double exact_h = fmaxl(a[i], 0) + log1pl(expl(-fabsl((long double)a[i])));
+    long double exact_s = 1 / (1 + expl(-(long double)a[i]));
+    assert_true(fabsl((long double)h[i] - exact_h) <= 4e-16L * exact_h + 1e-300L);
+    assert_true(fabsl((long double)s[i] - exact_s) <= 6e-16L * exact_s + 1e-300L);
+    double single_h = fmax(af[i], 0) + log1p(exp(-fabs((double)af[i])));
+    double single_s = 1 / (1 + exp(-(double)af[i]));
+    assert_true(fabs((double)hf[i] - single_h) <= 4e-7 * single_h + 1e-37);
+    assert_true(fabs((double)sf[i] - single_s) <= 4e-7 * single_s + 1e-37);
+  }
+}
+
+/* ---- the network beside differences ------------------------------------------------------------ */
+
+typedef struct network_case {
+  mlp_shape shape;
+  int count, parameter_count;
+  double *parameters, *x, *weight; /* weight [count][inputs]: a functional of the gradient */
+  double *parameters_bar, *x_bar;
+  arena memory;
+} network_case;
+
+static void network_case_open(network_case *c, mlp_shape shape, int count, rng *random) {
+  arena_init(&c->memory);
+  c->shape = shape;
+  c->count = count;
+  c->parameter_count = mlp_parameter_count(&shape);
+  int inputs = count * shape.input_size;
+  c->parameters = arena_zeros(&c->memory, c->parameter_count);
+  c->parameters_bar = arena_zeros(&c->memory, c->parameter_count);
+  c->x = arena_zeros(&c->memory, inputs);
+  c->x_bar = arena_zeros(&c->memory, inputs);
+  c->weight = arena_zeros(&c->memory, inputs);
+  mlp_initialise(&shape, random, c->parameters);
+  for (int i = 0; i < inputs; i++) c->x[i] = rng_normal(random);
+  for (int i = 0; i < inputs; i++) c->weight[i] = rng_normal(random);
+}
+
+static double gradient_functional(void *user) {
+  network_case *c = user;
+  int inputs = c->count * c->shape.input_size;
+  arena_mark mark = arena_save(&c->memory);
+  double *gradient = arena_doubles(&c->memory, inputs);
+  void *record = arena_bytes(&c->memory, mlp_double_record_bytes(&c->shape, c->count));
+  mlp_double_gradient(&c->shape, c->parameters, c->count, c->x, gradient, record, &c->memory);
+  double sum = 0;
+  for (int i = 0; i < inputs; i++) sum += c->weight[i] * gradient[i];
+  arena_restore(&c->memory, mark);
+  return sum;
+}
+
+static double value_sum(void *user) {
+  network_case *c = user;
+  double value[64], sum = 0;
+  mlp_double_value(&c->shape, c->parameters, c->count, c->x, value, &c->memory);
+  for (int i = 0; i < c->count; i++) sum += value[i];
+  return sum;
+}
+
+static void test_network_derivatives(void **state) {
+  (void)state;
+  const mlp_shape shapes[] = {{6, 3, 16}, {10, 1, 8}, {4, 2, 33}, {20, 5, 12}};
+  rng random;
+  rng_seed(&random, 9, 0);
+  for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; k++) {
+    network_case c;
+    network_case_open(&c, shapes[k], 7, &random);
+    int inputs = c.count * c.shape.input_size;
+    void *record = arena_bytes(&c.memory, mlp_double_record_bytes(&c.shape, c.count));
+    double *gradient = arena_zeros(&c.memory, inputs);
+    mlp_double_gradient(&c.shape, c.parameters, c.count, c.x, gradient, record, &c.memory);
+    assert_true(gradient_error(value_sum, &c, c.x, gradient, inputs, &random) < 1e-8);
+    mlp_double_gradient_vjp(&c.shape, c.parameters, c.count, record, c.weight, c.x_bar,
+                            c.parameters_bar, &c.memory);
+    assert_true(gradient_error(gradient_functional, &c, c.x, c.x_bar, inputs, &random) < 1e-8);
+    for (int l = 0; l <= c.shape.hidden_layers; l++) {
+      int weight = mlp_weight_offset(&c.shape, l), bias = mlp_bias_offset(&c.shape, l);
+      int end = mlp_weight_offset(&c.shape, l + 1);
+      assert_true(gradient_error(gradient_functional, &c, c.parameters + weight,
+                                 c.parameters_bar + weight, bias - weight, &random) < 1e-8);
+      assert_true(gradient_error(gradient_functional, &c, c.parameters + bias,
+                                 c.parameters_bar + bias, end - bias, &random) < 1e-8);
+    }
+
+    // single precision gives the same to its own accuracy
+    float *rounded = ARENA_ARRAY(&c.memory, float, c.parameter_count);
+    for (int i = 0; i < c.parameter_count; i++) rounded[i] = (float)c.parameters[i];
+    void *single = arena_bytes(&c.memory, mlp_single_record_bytes(&c.shape, c.count));
+    double *gradient_s = arena_zeros(&c.memory, inputs), *x_bar = arena_zeros(&c.memory, inputs);
+    double *bar = arena_zeros(&c.memory, c.parameter_count);
+    mlp_single_gradient(&c.shape, rounded, c.count, c.x, gradient_s, single, &c.memory);
+    mlp_single_gradient_vjp(&c.shape, rounded, c.count, single, c.weight, x_bar, bar, &c.memory);
+    for (int i = 0; i < inputs; i++) assert_true(fabs(gradient_s[i] - gradient[i]) < 1e-5);
+    for (int i = 0; i < inputs; i++) assert_true(fabs(x_bar[i] - c.x_bar[i]) < 1e-5);
+    for (int i = 0; i < c.parameter_count; i++)
+      assert_true(fabs(bar[i] - c.parameters_bar[i]) < 1e-4);
+    arena_free(&c.memory);
+  }
+}
+
+static void test_initial_weights_are_orthogonal(void **state) {
+  (void)state;
+  mlp_shape shape = {6, 3, 24};
+  rng random;
+  rng_seed(&random, 4, 0);
+  double *p = malloc(sizeof(double) * (size_t)mlp_parameter_count(&shape));
+  mlp_initialise(&shape, &random, p);
+  for (int l = 0; l <= shape.hidden_layers; l++) {
+    int rows = mlp_layer_outputs(&shape, l), columns = mlp_layer_inputs(&shape, l);
+    const double *w = p + mlp_weight_offset(&shape, l);
+    int vectors = rows < columns ? rows : columns;
+    for (int i = 0; i < vectors; i++)
+      for (int j = 0; j <= i; j++) {
+        double dot = 0;
+        for (int k = 0; k < rows + columns - vectors; k++)
+          dot += rows < columns ? w[i * columns + k] * w[j * columns + k]
+                                : w[k * columns + i] * w[k * columns + j];
+        assert_true(fabs(dot - (i == j)) < 1e-12);
+      }
+    const double *bias = p + mlp_bias_offset(&shape, l);
+    for (int i = 0; i < rows; i++) assert_true(fabs(bias[i]) <= 1 / sqrt(columns));
+  }
+  free(p);
+}
+
+/* ---- the reference's training steps ------------------------------------------------------------ */
+
+/* Name of a segment in the golden files. */
+static void golden_segment_name(const char *ours, char *theirs, size_t size) {
+  int layer;
+  if (strcmp(ours, "mass") == 0) snprintf(theirs, size, "m_params.0");
+  else if (strcmp(ours, "friction") == 0) snprintf(theirs, size, "mu_params");
+  else if (strcmp(ours, "restitution") == 0) snprintf(theirs, size, "cor_params");
+  else if (sscanf(ours, "weight%d", &layer) == 1)
+    snprintf(theirs, size, "V_net.0.%d.weight", 2 * layer);
+  else if (sscanf(ours, "bias%d", &layer) == 1)
+    snprintf(theirs, size, "V_net.0.%d.bias", 2 * layer);
+  else fail_msg("no segment %s in the files", ours);
+}
+
+static void take_parameters(carom_model *m, const json_t *values) {
+  for (int i = 0; i < carom_model_segment_count(m); i++) {
+    carom_model_segment segment = carom_model_segment_of(m, i);
+    char name[48];
+    int count;
+    golden_segment_name(segment.name, name, sizeof name);
+    double *numbers = golden_numbers(json_object_get(values, name), &count);
+    assert_int_equal(count, segment.rows * segment.columns);
+    memcpy(carom_model_parameters(m) + segment.offset, numbers, sizeof(double) * (size_t)count);
+    free(numbers);
+  }
+}
+
+/* Worst relative difference of a vector over all segments, each relative to its largest entry. */
+static double compare_segments(const carom_model *m, const json_t *values, const double *ours) {
+  double worst = 0;
+  for (int i = 0; i < carom_model_segment_count(m); i++) {
+    carom_model_segment segment = carom_model_segment_of(m, i);
+    char name[48];
+    int count;
+    golden_segment_name(segment.name, name, sizeof name);
+    double *numbers = golden_numbers(json_object_get(values, name), &count);
+    if (numbers == NULL) continue;
+    double largest = 1e-12, off = 0;
+    for (int k = 0; k < count; k++) {
+      largest = fmax(largest, fabs(numbers[k]));
+      off = fmax(off, fabs(numbers[k] - ours[segment.offset + k]));
+    }
+    free(numbers);
+    worst = fmax(worst, off / largest);
+  }
+  return worst;
+}
+
+/* Marks parameters whose gradient is zero but for the reference's solver error (below 1e-12): Adam
+ * divides by its size, so that it moves them visibly. */
+static void mark_noise(const carom_model *m, const json_t *gradients, bool *noise) {
+  for (int i = 0; i < carom_model_segment_count(m); i++) {
+    carom_model_segment segment = carom_model_segment_of(m, i);
+    char name[48];
+    int count;
+    golden_segment_name(segment.name, name, sizeof name);
+    double *numbers = golden_numbers(json_object_get(gradients, name), &count);
+    for (int k = 0; k < count; k++)
+      if (numbers[k] != 0 && fabs(numbers[k]) < 1e-12) noise[segment.offset + k] = true;
+    free(numbers);
+  }
+}
+
+static double compare_parameters(carom_model *m, const json_t *values, const bool *noise) {
+  double worst = 0;
+  for (int i = 0; i < carom_model_segment_count(m); i++) {
+    carom_model_segment segment = carom_model_segment_of(m, i);
+    char name[48];
+    int count;
+    golden_segment_name(segment.name, name, sizeof name);
+    double *after = golden_numbers(json_object_get(values, name), &count);
+    const double *ours = carom_model_parameters(m) + segment.offset;
+    for (int k = 0; k < count; k++)
+      if (!noise[segment.offset + k]) worst = fmax(worst, fabs(after[k] - ours[k]));
+    free(after);
+  }
+  return worst;
+}
+
+typedef struct golden_training {
+  json_t *root;
+  carom_system *system;
+  carom_model *model;
+  carom_dataset dataset;
+} golden_training;
+
+static void golden_training_open(golden_training *g, const char *task, const char *scene) {
+  char name[64];
+  carom_error error;
+  memset(g, 0, sizeof *g);
+  snprintf(name, sizeof name, "trainstep_%s.json", task);
+  g->root = golden_load(name);
+  if (carom_system_load(scene, &g->system, &error) != CAROM_OK) fail_msg("%s", error.message);
+  carom_model_options options = carom_default_model_options(g->system);
+  options.hidden_size = (int)golden_number(g->root, "hidden_size");
+  options.hidden_layers = (int)golden_number(g->root, "num_layers");
+  if (carom_model_create(g->system, &options, &g->model, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+  take_parameters(g->model, golden_get(g->root, "params_before"));
+
+  // targets are [chunks][states][2][n][d]
+  int count, size = g->system->coordinate_count;
+  double *target = golden_numbers(golden_get(g->root, "target"), &count);
+  carom_chunks *chunks = &g->dataset.train;
+  *chunks = (carom_chunks){.count = (int)json_array_size(golden_get(g->root, "target"))};
+  chunks->states = count / (chunks->count * 2 * size);
+  chunks->x = malloc(sizeof(double) * (size_t)count / 2);
+  chunks->v = malloc(sizeof(double) * (size_t)count / 2);
+  for (int i = 0; i < chunks->count * chunks->states; i++) {
+    memcpy(chunks->x + i * size, target + 2 * i * size, sizeof(double) * (size_t)size);
+    memcpy(chunks->v + i * size, target + (2 * i + 1) * size, sizeof(double) * (size_t)size);
+  }
+  free(target);
+}
+
+static void golden_training_close(golden_training *g) {
+  free(g->dataset.train.x);
+  free(g->dataset.train.v);
+  carom_model_destroy(g->model);
+  carom_system_destroy(g->system);
+  json_decref(g->root);
+}
+
+static void test_golden_steps(void **state) {
+  (void)state;
+  const char *const tasks[][2] = {{"BP5-e", "bp5-e"}, {"BP5", "bp5"}, {"CP3-e", "cp3-e"},
+                                  {"CP3", "cp3"},     {"Rope", "rope"}};
+  for (int k = 0; k < 5; k++) {
+    golden_training g;
+    carom_error error;
+    golden_training_open(&g, tasks[k][0], tasks[k][1]);
+    carom_chunks *chunks = &g.dataset.train;
+    g.dataset.dt = carom_system_describe(g.system).dt;
+    int parameters = carom_model_parameter_count(g.model);
+    double *gradient = malloc(sizeof(double) * (size_t)parameters);
+    bool *noise = calloc((size_t)parameters, sizeof(bool));
+    carom_train_options options = carom_default_train_options();
+    carom_trainer *trainer;
+    if (carom_trainer_create(g.model, &g.dataset, &options, &trainer, &error) != CAROM_OK)
+      fail_msg("%s", error.message);
+    json_t *steps = golden_get(g.root, "steps");
+    double worst_loss = 0, worst_gradient = 0, worst_parameter = 0;
+    int indices[16];
+    for (int i = 0; i < chunks->count; i++) indices[i] = i;
+    for (size_t step = 0; step < json_array_size(steps); step++) {
+      const json_t *truth = json_array_get(steps, step);
+      double loss;
+      carom_report report;
+      assert_int_equal(carom_model_loss(g.model, chunks, chunks->count, NULL, &loss, gradient,
+                                        &report, &error),
+                       CAROM_OK);
+      assert_true(report.events > 0);
+      worst_loss = fmax(worst_loss, fabs(loss - golden_number(truth, "loss")));
+      worst_gradient = fmax(worst_gradient,
+                            compare_segments(g.model, golden_get(truth, "grad"), gradient));
+      assert_int_equal(carom_trainer_step(trainer, chunks->count, indices, &loss, &error),
+                       CAROM_OK);
+      mark_noise(g.model, golden_get(truth, "grad"), noise);
+      worst_parameter =
+          fmax(worst_parameter, compare_parameters(g.model, golden_get(truth, "params_after"), noise));
+    }
+    print_message("%-6s loss %.1e, gradients %.1e relative, parameters %.1e\n", tasks[k][0],
+                  worst_loss, worst_gradient, worst_parameter);
+    assert_true(worst_loss < 1e-8);
+    assert_true(worst_gradient < 1e-6);
+    assert_true(worst_parameter < 1e-9);
+    carom_trainer_destroy(trainer);
+    free(gradient);
+    free(noise);
+    golden_training_close(&g);
+  }
+}
+
+/* ---- the loss beside differences ---------------------------------------------------------------- */
+
+typedef struct loss_case {
+  carom_model *model;
+  carom_chunks chunks;
+} loss_case;
+
+static double loss_value(void *user) {
+  loss_case *c = user;
+  double loss;
+  carom_error error;
+  if (carom_model_loss(c->model, &c->chunks, c->chunks.count, NULL, &loss, NULL, NULL, &error) !=
+      CAROM_OK)
+    fail_msg("%s", error.message);
+  return loss;
+}
+
+/* Chunks with contacts, simulated with the scene's own parameters. */
+static void simulate_chunks(const carom_system *s, int count, carom_chunks *chunks) {
+  carom_error error;
+  int size = s->coordinate_count, states = 5, steps = s->steps, placed = 0;
+  size_t numbers = (size_t)count * (size_t)states * (size_t)size;
+  *chunks = (carom_chunks){.count = count, .states = states};
+  chunks->x = malloc(sizeof(double) * numbers);
+  chunks->v = malloc(sizeof(double) * numbers);
+  double *x0 = malloc(sizeof(double) * (size_t)size), *v0 = malloc(sizeof(double) * (size_t)size);
+  double *x = malloc(sizeof(double) * (size_t)((steps + 1) * size));
+  double *v = malloc(sizeof(double) * (size_t)((steps + 1) * size));
+  uint8_t *flags = malloc((size_t)steps + 1);
+  carom_options options = carom_default_options(s);
+  for (uint64_t seed = 0; placed < count; seed++) {
+    assert_int_equal(carom_system_sample(s, seed, 1, x0, v0, &error), CAROM_OK);
+    assert_int_equal(carom_simulate(s, &options, NULL, 1, x0, v0, x, v, flags, NULL, &error),
+                     CAROM_OK);
+    for (int t = 0; t + states <= steps + 1; t++) {
+      if (flags[t] || !flags[t + 2]) continue;
+      size_t bytes = sizeof(double) * (size_t)(states * size);
+      memcpy(chunks->x + placed * states * size, x + t * size, bytes);
+      memcpy(chunks->v + placed * states * size, v + t * size, bytes);
+      placed++;
+      break;
+    }
+  }
+  free(x0);
+  free(v0);
+  free(x);
+  free(v);
+  free(flags);
+}
+
+static void test_loss_derivatives(void **state) {
+  (void)state;
+  const char *const scenes[] = {"bp5", "bd5", "cp3", "gyro", "rope"};
+  for (int k = 0; k < 5; k++) {
+    for (int kind = 0; kind < 4; kind++) {
+      carom_system *s;
+      carom_error error;
+      assert_int_equal(carom_system_load(scenes[k], &s, &error), CAROM_OK);
+      carom_model_options options = carom_default_model_options(s);
+      options.hidden_size = 12;
+      options.hidden_layers = 2;
+      options.learn_regularizer = true;
+      options.seed = (uint64_t)(kind + 1);
+      assert_int_equal(carom_model_options_by_name(carom_model_name(kind), &options, &error),
+                       CAROM_OK);
+      loss_case c;
+      assert_int_equal(carom_model_create(s, &options, &c.model, &error), CAROM_OK);
+      simulate_chunks(s, 3, &c.chunks);
+      int count = carom_model_parameter_count(c.model);
+      double *gradient = malloc(sizeof(double) * (size_t)count), loss;
+      assert_int_equal(carom_model_loss(c.model, &c.chunks, 3, NULL, &loss, gradient, NULL, &error),
+                       CAROM_OK);
+      rng random;
+      rng_seed(&random, 2, (uint64_t)(10 * k + kind));
+      double worst = 0;
+      for (int i = 0; i < carom_model_segment_count(c.model); i++) {
+        carom_model_segment segment = carom_model_segment_of(c.model, i);
+        double error_here = gradient_error(
+            loss_value, &c, carom_model_parameters(c.model) + segment.offset,
+            gradient + segment.offset, segment.rows * segment.columns, &random);
+        if (error_here > 1e-6)
+          print_message("  %s %s %s: %.1e\n", scenes[k], carom_model_name(kind), segment.name,
+                        error_here);
+        worst = fmax(worst, error_here);
+      }
+      print_message("%-5s %-12s %.1e\n", scenes[k], carom_model_name(kind), worst);
+      assert_true(worst < 1e-5);
+      free(gradient);
+      free(c.chunks.x);
+      free(c.chunks.v);
+      carom_model_destroy(c.model);
+      carom_system_destroy(s);
+    }
+  }
+}
+
+/* ---- behaviour ---------------------------------------------------------------------------------- */
+
+/* The same bits from any number of threads. */
+static void test_same_bits_from_any_threads(void **state) {
+  (void)state;
+  carom_system *s;
+  carom_error error;
+  assert_int_equal(carom_system_load("cp3", &s, &error), CAROM_OK);
+  carom_chunks chunks;
+  simulate_chunks(s, 170, &chunks);
+  double *first = NULL;
+  for (int threads = 1; threads <= 4; threads *= 2) {
+    carom_model_options options = carom_default_model_options(s);
+    options.hidden_size = 64;
+    options.threads = threads;
+    carom_model *m;
+    assert_int_equal(carom_model_create(s, &options, &m, &error), CAROM_OK);
+    int count = carom_model_parameter_count(m);
+    double *result = malloc(sizeof(double) * (size_t)(count + 1));
+    assert_int_equal(carom_model_loss(m, &chunks, chunks.count, NULL, result + count, result, NULL,
+                                      &error),
+                     CAROM_OK);
+    if (first == NULL) {
+      first = result;
+    } else {
+      assert_memory_equal(first, result, sizeof(double) * (size_t)(count + 1));
+      free(result);
+    }
+    carom_model_destroy(m);
+  }
+  free(first);
+  free(chunks.x);
+  free(chunks.v);
+  carom_system_destroy(s);
+}
+
+/* Prediction agrees with what the loss sees, and bad calls are told. */
+static void test_prediction_and_errors(void **state) {
+  (void)state;
+  carom_system *s;
+  carom_error error;
+  assert_int_equal(carom_system_load("gyro", &s, &error), CAROM_OK);
+  carom_chunks chunks;
+  simulate_chunks(s, 2, &chunks);
+  carom_model_options options = carom_default_model_options(s);
+  options.hidden_size = 8;
+  carom_model *m;
+  assert_int_equal(carom_model_create(s, &options, &m, &error), CAROM_OK);
+  int size = s->coordinate_count;
+  double loss, sum = 0, x0[24], v0[24], x[2 * 5 * 12], v[2 * 5 * 12];
+  for (int i = 0; i < 2; i++) {
+    memcpy(x0 + i * size, chunks.x + i * 5 * size, sizeof(double) * (size_t)size);
+    memcpy(v0 + i * size, chunks.v + i * 5 * size, sizeof(double) * (size_t)size);
+  }
+  assert_int_equal(carom_model_loss(m, &chunks, 2, NULL, &loss, NULL, NULL, &error), CAROM_OK);
+  assert_int_equal(carom_model_predict(m, 2, 4, x0, v0, x, v, NULL, NULL, &error), CAROM_OK);
+  for (int i = 0; i < 120; i++) sum += fabs(x[i] - chunks.x[i]) + fabs(v[i] - chunks.v[i]);
+  assert_true(fabs(sum / 240 - loss) < 1e-15);
+
+  int wrong[1] = {7};
+  assert_int_equal(carom_model_loss(m, &chunks, 1, wrong, &loss, NULL, NULL, &error),
+                   CAROM_INVALID_ARGUMENT);
+  assert_non_null(strstr(error.message, "no chunk 7 of 2"));
+  carom_model_parameters(m)[0] = NAN;
+  assert_int_not_equal(carom_model_loss(m, &chunks, 1, NULL, &loss, NULL, NULL, &error), CAROM_OK);
+  options.hidden_layers = 0;
+  carom_model *none;
+  assert_int_equal(carom_model_create(s, &options, &none, &error), CAROM_INVALID_ARGUMENT);
+  assert_int_equal(carom_model_options_by_name("clnn", &options, &error), CAROM_INVALID_ARGUMENT);
+  carom_model_destroy(m);
+  free(chunks.x);
+  free(chunks.v);
+  carom_system_destroy(s);
+}
+
+int main(void) {
+  gemm_begin();
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_softplus),
+      cmocka_unit_test(test_network_derivatives),
+      cmocka_unit_test(test_initial_weights_are_orthogonal),
+      cmocka_unit_test(test_golden_steps),
+      cmocka_unit_test(test_loss_derivatives),
+      cmocka_unit_test(test_same_bits_from_any_threads),
+      cmocka_unit_test(test_prediction_and_errors),
+  };
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  gemm_end();
+  return failed;
+}
