@@ -20,6 +20,13 @@ const bench benches[] = {
      "Milliseconds for one event and its reverse; growth is the ratio to the row above, with half "
      "as many groups.",
      bench_groups},
+    {"train", "one training iteration of each task: batch 200, chunks of 5, network 3 x 256",
+     "Milliseconds of one iteration (forward, reverse, update) on all threads, least over repeats, "
+     "in double and in single precision; of its processor time the shares of network, dynamics, "
+     "contacts and the rest; gemm_share is the rate of the network's matrix products over that of "
+     "large products alone, both measured here; reference_ratio is the published implementation's "
+     "time (PyTorch, measured once on a machine like this) over ours.",
+     bench_training},
     {0}};
 
 static double clock_seconds(clockid_t clock) {

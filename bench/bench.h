@@ -28,6 +28,8 @@ carom_status bench_scenes(const bench_options *options, json_t *rows, carom_erro
 carom_status bench_rope(const bench_options *options, json_t *rows, carom_error *error);
 carom_status bench_groups(const bench_options *options, json_t *rows, carom_error *error);
 
+carom_status bench_training(const bench_options *options, json_t *rows, carom_error *error);
+
 /* Least processor time in seconds of one call of `work(user)`, which must stay in its thread.
  * Repeated until `seconds` have passed, at least three times. */
 double bench_least_time(void (*work)(void *user), void *user, double seconds);

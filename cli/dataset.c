@@ -90,13 +90,11 @@ static void outcome_free(outcome *o) {
   carom_system_destroy(o->system);
 }
 
-static const contact_count *sorted_counts;
-
 // the most frequent first, then by index
-static int compare_counts(const void *a, const void *b) {
+static int compare_counts(const void *a, const void *b, void *user) {
+  const contact_count *counts = user;
   int i = *(const int *)a, j = *(const int *)b;
-  int64_t of_i = sorted_counts[i].states, of_j = sorted_counts[j].states;
-  if (of_i != of_j) return of_i > of_j ? -1 : 1;
+  if (counts[i].states != counts[j].states) return counts[i].states > counts[j].states ? -1 : 1;
   return i < j ? -1 : 1;
 }
 
@@ -108,8 +106,7 @@ static carom_status count_contacts(outcome *o, carom_error *error) {
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d contacts", possible);
   carom_status status = contacts_count(o->system, &o->data->train, o->counts, error);
   for (int k = 0; k < possible; k++) o->order[k] = k;
-  sorted_counts = o->counts;
-  qsort(o->order, (size_t)possible, sizeof *o->order, compare_counts);
+  qsort_r(o->order, (size_t)possible, sizeof *o->order, compare_counts, o->counts);
   return status;
 }
 

@@ -129,11 +129,22 @@ static carom_status load_data(const arguments *a, outcome *o, carom_error *error
                    split_names[a->split]);
 }
 
+// every number, and what was evaluated
+static json_t *describe(const arguments *a, const outcome *o) {
+  const carom_model_options used = carom_model_options_of(o->model);
+  json_t *value = evaluation_to_json(o->system, o->result);
+  json_object_set_new(value, "run", json_string(a->run));
+  json_object_set_new(value, "model", json_string(model_options_name(&used)));
+  json_object_set_new(value, "checkpoint", json_string(checkpoint_names[a->checkpoint]));
+  json_object_set_new(value, "split", json_string(split_names[a->split]));
+  return value;
+}
+
 static carom_status write_files(const arguments *a, const outcome *o, carom_error *error) {
   char path[PATH_MAX];
   carom_status status = in_run(a, "evaluation.json", path, error);
   if (status != CAROM_OK) return status;
-  json_t *value = evaluation_to_json(o->system, o->result);
+  json_t *value = describe(a, o);
   status = evaluation_json_write(path, value, error);
   json_decref(value);
   if (status == CAROM_OK) status = in_run(a, "evaluation.h5", path, error);
@@ -211,7 +222,8 @@ static void print_contacts(const outcome *o) {
   if (count == 0) return;
   printf("\n  %-20s %10s %10s %12s %10s %9s %8s\n", "contact", "friction", "scene", "restitution",
          "scene", "states", "chunks");
-  if (carom_model_options_of(o->model).shared_properties) {
+  const bool shared = carom_system_describe(o->system).shared_properties;
+  if (shared && carom_model_options_of(o->model).shared_properties) {
     int64_t states = 0, chunks = chunks_with_contact(&o->data->train);
     for (int k = 0; k < count; k++) states += e->counts[k].states;
     print_contact_row("all", e, friction, restitution, states, chunks);
@@ -231,11 +243,20 @@ static void print_body_row(const char *label, double learned, double scene) {
          100.0 * (learned / scene - 1.0));
 }
 
+// in the plane a body turns about one axis: its motion tells the sum of its moments, not each
+static void print_inertia(const outcome *o, int body_index) {
+  char label[64];
+  snprintf(label, sizeof label, "%.40s inertia", carom_system_body_id(o->system, body_index));
+  print_body_row(label, evaluation_inertia(o->system, o->result->theta, body_index),
+                 evaluation_inertia(o->system, o->result->scene_theta, body_index));
+}
+
 static void print_moments(const outcome *o, int body_index) {
   const evaluation *e = o->result;
   const int d = carom_system_describe(o->system).dimension;
   const int first = carom_parameter_segment(o->system, CAROM_LOG_MOMENT).offset + body_index * d;
-  for (int k = 0; k < d; k++) {
+  if (d == 2) print_inertia(o, body_index);
+  for (int k = 0; k < d && d == 3; k++) {
     char label[64];
     snprintf(label, sizeof label, "%.40s moment %d", carom_system_body_id(o->system, body_index),
              k);
@@ -271,15 +292,7 @@ static void print_text(const arguments *a, const outcome *o) {
   printf("\nwritten        %s/evaluation.json, %s/evaluation.h5\n", a->run, a->run);
 }
 
-static void print_as_json(const arguments *a, const outcome *o) {
-  const carom_model_options used = carom_model_options_of(o->model);
-  json_t *value = evaluation_to_json(o->system, o->result);
-  json_object_set_new(value, "run", json_string(a->run));
-  json_object_set_new(value, "model", json_string(model_options_name(&used)));
-  json_object_set_new(value, "checkpoint", json_string(checkpoint_names[a->checkpoint]));
-  json_object_set_new(value, "split", json_string(split_names[a->split]));
-  print_json(value);
-}
+static void print_as_json(const arguments *a, const outcome *o) { print_json(describe(a, o)); }
 
 int command_evaluate(int argc, char **argv) {
   arguments a = {.steps = evaluation_options_default().steps, .split = SPLIT_COUNT - 1};

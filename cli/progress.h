@@ -12,10 +12,10 @@ typedef struct progress {
   const char *unit; /* what is counted: "steps" */
   bool quiet;
   bool terminal;
-  bool shown;   /* a bar stands on the current line */
-  double start; /* seconds */
-  double last;  /* when something was shown last */
-  int64_t first; /* what was done when it began, of a work that is taken up; 0 */
+  bool shown;     /* a bar stands on the current line */
+  double start;   /* seconds */
+  double last;    /* when something was shown last */
+  int64_t first;  /* what was done when it began, of a work that is taken up; 0 */
   char note[160]; /* shown behind the time left; "" */
 } progress;
 

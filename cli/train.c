@@ -9,6 +9,7 @@
 #include "io/metrics_file.h"
 #include "learn/trainer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +27,7 @@ enum { TABLE_ROWS = 40 };
 typedef struct run {
   const train_arguments *given;
   bool made_folder;
-  int lock; /* descriptor of the folder, locked; -1 */
+  int lock;   /* descriptor of the folder, locked; -1 */
   bool usage; /* the failure is one of usage */
   run_config config;
   carom_system *system;
@@ -87,6 +88,16 @@ static carom_status lock_folder(run *r, carom_error *error) {
                    r->given->output);
 }
 
+// a process that was killed while it wrote has left a temporary file (io/atomic_file.h)
+static void remove_leftovers(const run *r) {
+  DIR *folder = fdopendir(dup(r->lock));
+  if (folder == NULL) return;
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    if (strstr(entry->d_name, ".tmp-") != NULL) unlinkat(r->lock, entry->d_name, 0);
+  }
+  closedir(folder);
+}
+
 static carom_status refuse_run(run *r, carom_error *error) {
   char path[PATH_MAX];
   carom_status status = path_in(r, "config.json", path, error);
@@ -107,8 +118,7 @@ static carom_status make_data(run *r, const char *path, carom_error *error) {
   options.threads = r->given->threads;
   options.progress = progress_update;
   options.progress_user = &bar;
-  carom_status status =
-      carom_dataset_generate(r->system, &simulation, &options, &r->data, error);
+  carom_status status = carom_dataset_generate(r->system, &simulation, &options, &r->data, error);
   progress_end(&bar);
   if (status == CAROM_OK) status = dataset_file_write(r->system, path, r->data, error);
   return status;
@@ -166,6 +176,7 @@ static carom_status resume(run *r, carom_error *error) {
   if (status == CAROM_OK) status = run_config_read(config, &r->config, &r->system, error);
   if (status == CAROM_OK) status = lock_folder(r, error);
   if (status != CAROM_OK) return status;
+  remove_leftovers(r);
   const int epochs = r->config.train.epochs;
   status = train_config_resume(r->given, r->system, &r->config, error);
   r->usage = status == CAROM_INVALID_ARGUMENT;
@@ -188,15 +199,17 @@ static void add_counts(carom_report *into, const carom_report *from) {
 }
 
 static void show_epoch(run *r, const carom_epoch *e) {
-  char properties[64] = "";
+  char validation[32] = "", properties[64] = "";
+  if (isfinite(e->validation_loss))
+    snprintf(validation, sizeof validation, "  val %.3e", e->validation_loss);
   const carom_segment_info mu = carom_parameter_segment(r->system, CAROM_FRICTION);
   const carom_segment_info bounce = carom_parameter_segment(r->system, CAROM_RESTITUTION);
   if (r->config.model.shared_properties && mu.size > 0) {
     snprintf(properties, sizeof properties, "  mu %.4f  e %.4f", r->theta[mu.offset],
              r->theta[bounce.offset]);
   }
-  progress_note(&r->bar, "epoch %d/%d  loss %.3e  val %.3e%s", e->epoch, r->config.train.epochs,
-                e->loss, e->validation_loss, properties);
+  progress_note(&r->bar, "epoch %d/%d  loss %.3e%s%s", e->epoch, r->config.train.epochs, e->loss,
+                validation, properties);
 }
 
 // first the metrics, then the best, then the last: what is cut off in between is done again
@@ -292,17 +305,16 @@ static void print_as_json(const run *r, const double *learned, const double *tru
   json_t *properties = json_array();
   for (int k = 0; k < r->properties.count; k++) {
     const property *p = &r->properties.items[k];
-    json_array_append_new(
-        properties, json_pack("{ss so so}", "name", p->name, "learned",
-                              json_number(property_value(p, learned)), "scene",
-                              json_number(property_value(p, truth))));
+    json_array_append_new(properties, json_pack("{ss so so}", "name", p->name, "learned",
+                                                json_number(property_value(p, learned)), "scene",
+                                                json_number(property_value(p, truth))));
   }
   const bool any = r->last.epoch > 0;
   print_json(json_pack(
       "{ss ss si si si so so so so so so ss}", "scene", info.name, "model",
       model_options_name(&r->config.model), "parameters", carom_model_parameter_count(r->model),
-      "epochs", s->epochs_done, "best_epoch", s->best_epoch, "best_loss",
-      json_number(s->best_loss), "loss", json_number(any ? r->last.loss : NAN), "validation_loss",
+      "epochs", s->epochs_done, "best_epoch", s->best_epoch, "best_loss", json_number(s->best_loss),
+      "loss", json_number(any ? r->last.loss : NAN), "validation_loss",
       json_number(any ? r->last.validation_loss : NAN), "properties", properties, "report",
       json_report(&r->report), "seconds", json_number(seconds), "folder", r->given->output));
 }
@@ -327,8 +339,7 @@ static void warn_trouble(const carom_report *report) {
   fprintf(stderr,
           "carom train: WARNING: %lld of %lld cone programs were NOT solved (worst residual %.2g); "
           "the best impulses found were used. metrics.csv counts them by epoch.\n",
-          (long long)report->failed_programs, (long long)report->programs,
-          report->worst_residual);
+          (long long)report->failed_programs, (long long)report->programs, report->worst_residual);
 }
 
 // what went wrong, and what is left to go on from
@@ -346,9 +357,13 @@ static int explain(const run *r, const carom_error *error) {
   } else {
     fprintf(stderr, "carom train: %s", error->message);
   }
-  fprintf(stderr,
-          "\n  %s/last.h5 is the last good state; `carom train --resume -o %s` goes on from it\n",
-          folder, folder);
+  // what has diverged would diverge again
+  if (error->status == CAROM_NUMERICAL_FAILURE) {
+    fprintf(stderr, "\n  %s/last.h5 is the state after epoch %d, the last good one\n", folder,
+            s->epochs_done);
+  } else {
+    fprintf(stderr, "\n  `carom train --resume -o %s` goes on from %s/last.h5\n", folder, folder);
+  }
   return stopped ? EXIT_INTERRUPTED : EXIT_FAILURE;
 }
 

@@ -24,6 +24,7 @@ enum option_key {
   KEY_THREADS,
   KEY_SINGLE,
   KEY_LEARN_REGULARIZER,
+  KEY_INITIAL_FRICTION,
   KEY_RESUME,
   KEY_JSON
 };
@@ -36,12 +37,14 @@ static const struct argp_option options[] = {
      "a data set (`carom dataset`) or trajectories of your own; without it the data is made", 0},
     {"resume", KEY_RESUME, NULL, 0, "go on with the run in DIR from its last checkpoint", 0},
     {NULL, 0, NULL, 0, "Model", 2},
-    {"model", KEY_MODEL, "NAME", 0,
-     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn or cmr-cd-chnn", 2},
+    {"model", KEY_MODEL, "NAME", 0, "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn or cmr-cd-chnn",
+     2},
     {"hidden", KEY_HIDDEN, "N", 0, "width of the potential network (256)", 2},
     {"layers", KEY_LAYERS, "N", 0, "its hidden layers (3)", 2},
     {"single", KEY_SINGLE, NULL, 0, "the network in single precision", 2},
     {"learn-regularizer", KEY_LEARN_REGULARIZER, NULL, 0, "learn epsilon of cmr too", 2},
+    {"initial-friction", KEY_INITIAL_FRICTION, "X", 0,
+     "frictions start between 0 and X (0.2; the paper has 1)", 2},
     {NULL, 0, NULL, 0, "Training", 3},
     {"epochs", KEY_EPOCHS, "N", 0, "passes over the training chunks (1000)", 3},
     {"batch", KEY_BATCH, "N", 0, "chunks of a batch (200)", 3},
@@ -76,9 +79,7 @@ static bool parse_training(train_arguments *a, int key, char *text, struct argp_
     case KEY_EPOCHS: a->epochs = parse_integer(state, "--epochs", text, 0, INT_MAX - 1); break;
     case KEY_BATCH: a->batch = parse_integer(state, "--batch", text, 1, INT_MAX); break;
     case KEY_RATE: a->rate = parse_number(state, "--lr", text, 1e-300, 1e300); break;
-    case KEY_SCHEDULE:
-      a->schedule = parse_name(state, "--schedule", text, schedule_names);
-      break;
+    case KEY_SCHEDULE: a->schedule = parse_name(state, "--schedule", text, schedule_names); break;
     case KEY_FINAL_RATE: a->final_rate = parse_number(state, "--final-rate", text, 0, 1); break;
     case KEY_WEIGHT_DECAY:
       a->weight_decay = parse_number(state, "--weight-decay", text, 0, 1e300);
@@ -88,6 +89,9 @@ static bool parse_training(train_arguments *a, int key, char *text, struct argp_
     case KEY_MODEL: parse_model(a, text, state); break;
     case KEY_SINGLE: a->single_precision = true; break;
     case KEY_LEARN_REGULARIZER: a->learn_regularizer = true; break;
+    case KEY_INITIAL_FRICTION:
+      a->initial_friction = parse_number(state, "--initial-friction", text, 1e-300, 1e300);
+      break;
     case KEY_SEED:
       a->seed = parse_seed(state, text);
       // it has to fit into an integer of JSON
@@ -124,11 +128,11 @@ static const struct argp argp = {
     options,
     parse,
     "SCENE -o DIR\n--resume -o DIR",
-    "Learns masses, potential, friction and restitution of SCENE from trajectories. Writes into DIR "
-    "config.json, metrics.csv, event files for TensorBoard, best.h5 (the lowest validation loss) and "
-    "last.h5 (the state after the last epoch); data that it makes itself goes to DIR/data.h5. Ctrl-C "
-    "ends after the current batch; --resume goes on from there and arrives at the same bits as a run "
-    "that was not stopped."
+    "Learns masses, potential, friction and restitution of SCENE from trajectories. Writes into "
+    "DIR config.json, metrics.csv, event files for TensorBoard, best.h5 (the lowest validation "
+    "loss) and last.h5 (the state after the last epoch); data that it makes itself goes to "
+    "DIR/data.h5. Ctrl-C ends after the current batch; --resume goes on from there and arrives at "
+    "the same bits as a run that was not stopped."
     "\vExample:\n  carom train cp3 --epochs 200 --schedule cosine -o runs/cp3",
     children,
     NULL,
@@ -162,6 +166,7 @@ static carom_status apply_model(const train_arguments *a, carom_model_options *o
   if (a->layers > 0) o->hidden_layers = a->layers;
   if (a->single_precision) o->single_precision = true;
   if (a->learn_regularizer) o->learn_regularizer = true;
+  if (a->initial_friction > 0.0) o->initial_friction = a->initial_friction;
   return a->model != NULL ? carom_model_options_by_name(a->model, o, error) : CAROM_OK;
 }
 

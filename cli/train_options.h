@@ -7,22 +7,23 @@
 
 /* As given; what was not given has the value in the comment. */
 typedef struct train_arguments {
-  const char *scene;  /* NULL: that of the run, with --resume */
-  const char *data;   /* NULL */
-  const char *output; /* the run folder */
-  const char *model;  /* NULL */
-  int epochs;         /* -1 */
-  int batch;          /* 0 */
-  double rate;        /* 0 */
-  int schedule;       /* -1 */
-  double final_rate;  /* -1 */
+  const char *scene;   /* NULL: that of the run, with --resume */
+  const char *data;    /* NULL */
+  const char *output;  /* the run folder */
+  const char *model;   /* NULL */
+  int epochs;          /* -1 */
+  int batch;           /* 0 */
+  double rate;         /* 0 */
+  int schedule;        /* -1 */
+  double final_rate;   /* -1 */
   double weight_decay; /* -1 */
-  int hidden;         /* 0 */
-  int layers;         /* 0 */
+  int hidden;          /* 0 */
+  int layers;          /* 0 */
   bool has_seed;
   uint64_t seed;
   int threads; /* 0 */
   bool single_precision;
+  double initial_friction; /* 0 */
   bool learn_regularizer;
   dataset_arguments dataset;
   bool resume;

@@ -336,7 +336,8 @@ CAROM_API carom_dataset_options carom_default_dataset_options(const carom_system
 
 /* Simulates the scene with its own parameters and cuts one chunk from each trajectory; the first
  * state of a chunk has no active contact. `simulation` says how (NULL: the defaults); its steps,
- * threads and progress are those of `options`. */
+ * threads and progress are those of `options`. A scene with one given state has one trajectory,
+ * which is cut as by carom_dataset_from_trajectories. */
 CAROM_API carom_status carom_dataset_generate(const carom_system *system,
                                               const carom_options *simulation,
                                               const carom_dataset_options *options,
@@ -346,7 +347,7 @@ CAROM_API carom_status carom_dataset_generate(const carom_system *system,
  * [count][states] may be NULL: contacts are then detected. Trajectories are split at random, in the
  * proportions of the options; with fewer trajectories than splits each is cut along time. Chunks do
  * not overlap; where the data has no more there are fewer than the options want. States must be
- * finite and hold the constraints to 1e-3. */
+ * finite and hold the constraints to a tenth (relative; long simulations drift by hundredths). */
 CAROM_API carom_status carom_dataset_from_trajectories(const carom_system *system, double dt,
                                                        int count, int states, const double *x,
                                                        const double *v, const uint8_t *contact,
@@ -371,6 +372,8 @@ typedef struct carom_model_options {
   bool single_precision;        /* arithmetic of the network; physics is always double */
   double dt;                    /* of the data: the scene's */
   int threads;                  /* 0: all */
+  double initial_friction;      /* frictions start uniform between 0 and this: 0.2. The paper has 1,
+                                   from where contacts that stick give no way back */
   uint64_t seed;                /* of the initial parameters */
 } carom_model_options;
 

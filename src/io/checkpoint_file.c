@@ -28,13 +28,12 @@ typedef struct named_text {
 
 /* ---- options and state as attributes --------------------------------------------------------- */
 
-// the options that decide how many parameters there are and what they mean
+// the options that decide how many parameters there are, what they mean and where they begin
 static int model_values(const carom_model_options *o, named_value *values) {
-  const named_value all[] = {{"hidden_layers", o->hidden_layers},
-                             {"hidden_size", o->hidden_size},
-                             {"shared_properties", o->shared_properties},
-                             {"learn_regularizer", o->learn_regularizer},
-                             {"single_precision", o->single_precision}};
+  const named_value all[] = {
+      {"hidden_layers", o->hidden_layers},         {"hidden_size", o->hidden_size},
+      {"shared_properties", o->shared_properties}, {"learn_regularizer", o->learn_regularizer},
+      {"single_precision", o->single_precision},   {"initial_friction", o->initial_friction}};
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
 }
@@ -53,14 +52,10 @@ const char *schedule_name(carom_schedule schedule) {
 }
 
 static int train_values(const carom_train_options *o, named_value *values) {
-  const named_value all[] = {{"batch", o->batch},
-                             {"learning_rate", o->learning_rate},
-                             {"beta1", o->beta1},
-                             {"beta2", o->beta2},
-                             {"epsilon", o->epsilon},
-                             {"weight_decay", o->weight_decay},
-                             {"final_rate", o->final_rate},
-                             {"epochs", o->epochs}};
+  const named_value all[] = {{"batch", o->batch},           {"learning_rate", o->learning_rate},
+                             {"beta1", o->beta1},           {"beta2", o->beta2},
+                             {"epsilon", o->epsilon},       {"weight_decay", o->weight_decay},
+                             {"final_rate", o->final_rate}, {"epochs", o->epochs}};
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
 }
@@ -147,8 +142,7 @@ static carom_status write_model(h5_writer *writer, const carom_model *model, car
   snprintf(seed, sizeof seed, "%" PRIu64, options.seed);
   named_value values[MOST_VALUES];
   const int value_count = model_values(&options, values);
-  carom_status status =
-      h5_write_number_attribute(writer, "checkpoint", CHECKPOINT_VERSION, error);
+  carom_status status = h5_write_number_attribute(writer, "checkpoint", CHECKPOINT_VERSION, error);
   if (status == CAROM_OK) status = h5_write_origin(writer, info.json, options.dt, error);
   if (status == CAROM_OK)
     status = h5_write_text_attribute(writer, "model", model_options_name(&options), error);
@@ -284,6 +278,8 @@ static carom_status read_model_options(const h5_reader *reader, const char *path
     return missing(path, "model_seed", error);
   options->seed = strtoull(seed, NULL, 10);
   free(seed);
+  if (!h5_read_number_attribute(reader, "initial_friction", &options->initial_friction))
+    return missing(path, "initial_friction", error);
   if (!h5_read_number_attribute(reader, "dt", &options->dt)) return missing(path, "dt", error);
   return CAROM_OK;
 }
@@ -445,10 +441,8 @@ static carom_status read_restored(h5_reader *reader, const char *path, const car
   }
   status = compare_training(reader, path, t, error);
   if (status == CAROM_OK) status = read_state(reader, path, t, r, error);
-  if (status == CAROM_OK)
-    status = h5_read_doubles(reader, "first_moment", 1, &axis, &r->m, error);
-  if (status == CAROM_OK)
-    status = h5_read_doubles(reader, "second_moment", 1, &axis, &r->v, error);
+  if (status == CAROM_OK) status = h5_read_doubles(reader, "first_moment", 1, &axis, &r->m, error);
+  if (status == CAROM_OK) status = h5_read_doubles(reader, "second_moment", 1, &axis, &r->v, error);
   if (status != CAROM_OK) return status;
   r->parameters = malloc(sizeof(double) * ((size_t)t->optimizer.size + 1));
   if (r->parameters == NULL)

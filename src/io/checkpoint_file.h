@@ -6,7 +6,8 @@
  *     checkpoint        1, the version of this format
  *     carom_version, scene, dt          as in every file of carom
  *     model             "cm-cd-clnn", ...
- *     hidden_layers, hidden_size, shared_properties, learn_regularizer, single_precision
+ *     hidden_layers, hidden_size, shared_properties, learn_regularizer, single_precision,
+ *     initial_friction
  *     model_seed        text
  *
  * and, where a training is saved,

@@ -79,6 +79,9 @@ static json_t *bodies_json(const carom_system *system, const evaluation *e) {
     if (evaluation_has_moments(system, k)) {
       json_object_set_new(body, "moments", moments_json(system, e->theta, k));
       json_object_set_new(body, "scene_moments", moments_json(system, e->scene_theta, k));
+      json_object_set_new(body, "inertia", number(evaluation_inertia(system, e->theta, k)));
+      json_object_set_new(body, "scene_inertia",
+                          number(evaluation_inertia(system, e->scene_theta, k)));
     }
     json_array_append_new(array, body);
   }

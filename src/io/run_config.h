@@ -9,7 +9,7 @@
  *     "train": {"epochs", "batch", "learning_rate", "beta1", "beta2", "epsilon", "weight_decay",
  *               "schedule", "final_rate"},
  *     "model_options": {"hidden_layers", "hidden_size", "shared_properties", "learn_regularizer",
- *                       "single_precision", "dt"},
+ *                       "single_precision", "initial_friction", "dt"},
  *     "dataset": {"train", "val", "test", "chunk", "steps", "share", "noise", "contact"}
  *   }
  *

@@ -2,7 +2,10 @@
 
 #include "base/error.h"
 #include "physics/collision.h"
+#include "system/state_check.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,24 +86,35 @@ carom_status contacts_flag(const carom_system *system, size_t count, const doubl
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the contacts of a state");
 }
 
-// "state 0: " of the message makes way for the place in the data
+// the fastest point of a trajectory; one that comes to rest does not make its last states worse
+static double trajectory_speed(const carom_system *system, int states, const double *v) {
+  double speed = 0;
+  for (int k = 0; k < states; k++)
+    speed = fmax(speed, state_speed(system, v + (size_t)k * (size_t)system->coordinate_count));
+  return speed;
+}
+
+// where it is, and what may be the reason
 static carom_status place_in_message(carom_error *error, const char *what, int sample, int step) {
   if (error == NULL) return CAROM_INVALID_DATA;
-  const char *colon = strstr(error->message, ": ");
-  if (colon != NULL && strncmp(error->message, "state ", 6) == 0)
-    memmove(error->message, colon + 2, strlen(colon + 2) + 1);
+  size_t length = strlen(error->message);
+  if (strstr(error->message, "violates") != NULL)
+    snprintf(error->message + length, sizeof error->message - length,
+             "; more than %g of its size is not accepted: is it data of this scene, with its "
+             "points in this order?",
+             DATA_TOLERANCE);
   return error_prefix(error, "%s %d, step %d", what, sample, step);
 }
 
 carom_status trajectories_check(const carom_system *system, const char *what, int count, int states,
                                 const double *x, const double *v, carom_error *error) {
-  size_t size = (size_t)system->coordinate_count;
+  size_t size = (size_t)system->coordinate_count, stride = (size_t)states * size;
   for (int i = 0; i < count; i++) {
+    double speed = trajectory_speed(system, states, v + (size_t)i * stride);
     for (int k = 0; k < states; k++) {
-      size_t at = ((size_t)i * (size_t)states + (size_t)k) * size;
-      carom_status status =
-          carom_system_check_state(system, 1, x + at, v + at, DATA_TOLERANCE, error);
-      if (status != CAROM_OK) return place_in_message(error, what, i, k);
+      size_t at = (size_t)i * stride + (size_t)k * size;
+      if (state_check(system, x + at, v + at, DATA_TOLERANCE, speed, error) != CAROM_OK)
+        return place_in_message(error, what, i, k);
     }
   }
   return CAROM_OK;

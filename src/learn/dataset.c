@@ -13,10 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  BLOCK_SIZE = 64, /* trajectories */
-  MOST_TRIES = 10  /* trajectories drawn for each one that is wanted */
-};
+enum { BLOCK_SIZE = 64 /* trajectories */ };
 
 carom_dataset_options carom_default_dataset_options(const carom_system *system) {
   return (carom_dataset_options){.train = 800,
@@ -77,7 +74,7 @@ carom_status dataset_check_options(const carom_dataset_options *o, carom_error *
 
 /* ---- candidates ---- */
 
-/* Of every usable trajectory a chunk without [0] and one with [1] a contact, where it has one. */
+/* Of every trajectory a chunk without [0] and one with [1] a contact, where it has one. */
 typedef struct candidates {
   int count;
   carom_chunks chunks[2];
@@ -104,21 +101,20 @@ static carom_status candidates_allocate(const carom_system *system, int capacity
   return status;
 }
 
-// takes what a trajectory has to offer; none if it is in contact all the time
+// takes what a trajectory has to offer; sampled states are free of contacts, so that one kind of
+// chunk is always there: the one that begins with the first state
 static void candidates_offer(candidates *c, const carom_system *system, int states, const double *x,
                              const double *v, const uint8_t *flags, rng *random) {
   size_t size = (size_t)system->coordinate_count;
-  bool any = false;
   for (int kind = 0; kind < 2; kind++) {
     carom_chunks *chunks = &c->chunks[kind];
     int start = chunk_pick(flags, states, chunks->states, kind == 1, NULL, random);
     c->has[kind][c->count] = start >= 0;
     if (start < 0) continue;
-    any = true;
     chunks_put(system, chunks, c->count, x + (size_t)start * size, v + (size_t)start * size,
                flags + start);
   }
-  if (any) c->count++;
+  c->count++;
 }
 
 /* Decides with[k]: whether trajectory k gives its chunk with a contact. Those that have only one
@@ -232,43 +228,25 @@ static carom_status simulate_block(generator *g, int split, int block, int count
   if (status != CAROM_OK) return status;
   report_merge(&g->report, &report);
   g->progress.before += report.time_steps;
-  // nothing led to the first state, but a given one may be in contact
-  size_t states = (size_t)g->options->steps + 1;
-  for (int k = 0; k < count && status == CAROM_OK; k++)
-    status = contacts_flag(g->system, 1, g->x0 + (size_t)k * (size_t)g->system->coordinate_count,
-                           &g->contact[(size_t)k * states], error);
-  return status;
+  return CAROM_OK;
 }
 
-static carom_status too_few(const generator *g, int split, int usable, int tried,
-                            carom_error *error) {
-  return error_set(error, CAROM_INVALID_SCENE,
-                   "%s: only %d of %d trajectories have a chunk of %d states whose first one is "
-                   "free of contacts (%d are wanted for %s); take more steps or a smaller chunk",
-                   g->system->name, usable, tried, g->options->chunk,
-                   dataset_split_size(g->options, split), dataset_split_name(split));
-}
-
-// simulates until every wanted chunk has a trajectory to come from
+// simulates one trajectory for every wanted chunk
 static carom_status collect(generator *g, int split, candidates *c, carom_error *error) {
   int wanted = dataset_split_size(g->options, split), states = g->options->steps + 1;
   size_t trajectory = (size_t)states * (size_t)g->system->coordinate_count;
   uint64_t seed = dataset_seed(g->options->seed, split, PURPOSE_PLACES, 0);
   carom_status status = CAROM_OK;
-  int64_t tried = 0;
   for (int block = 0; c->count < wanted && status == CAROM_OK; block++) {
-    if (tried >= (int64_t)MOST_TRIES * wanted + BLOCK_SIZE)
-      return too_few(g, split, c->count, (int)tried, error);
     int left = wanted - c->count, count = left < BLOCK_SIZE ? left : BLOCK_SIZE;
     status = simulate_block(g, split, block, count, error);
     for (int k = 0; k < count && status == CAROM_OK; k++) {
       rng random;
-      rng_seed(&random, seed, (uint64_t)(tried + k));
+      rng_seed(&random, seed, (uint64_t)c->count);
       candidates_offer(c, g->system, states, g->x + (size_t)k * trajectory,
                        g->v + (size_t)k * trajectory, g->contact + (size_t)k * (size_t)states,
                        &random);
     }
-    tried += count;
   }
   return status;
 }
@@ -290,17 +268,28 @@ static carom_status generate_split(generator *g, int split, carom_chunks *out, c
   return status;
 }
 
-static carom_status generate(const carom_system *system, const carom_options *simulation,
-                             const carom_dataset_options *options, carom_dataset *made,
-                             carom_error *error) {
-  generator g;
-  carom_status status = generator_init(&g, system, simulation, options, error);
+static carom_status generate_splits(generator *g, carom_dataset **made, carom_error *error) {
+  carom_dataset *data = calloc(1, sizeof *data);
+  if (data == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a data set");
+  carom_status status = CAROM_OK;
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
-    status = generate_split(&g, split, dataset_split(made, split), error);
-  made->dt = g.simulation.dt;
-  made->report = g.report;
-  generator_free(&g);
+    status = generate_split(g, split, dataset_split(data, split), error);
+  data->dt = g->simulation.dt;
+  if (status == CAROM_OK)
+    *made = data;
+  else
+    carom_dataset_destroy(data);
   return status;
+}
+
+// a scene with one given state has one trajectory: it is cut as a given one would be
+static carom_status generate_from_one(generator *g, carom_dataset **made, carom_error *error) {
+  g->progress.total = g->options->steps;
+  carom_status status = simulate_block(g, 0, 0, 1, error);
+  if (status == CAROM_OK) status = contacts_flag(g->system, 1, g->x0, g->contact, error);
+  if (status != CAROM_OK) return status;
+  return carom_dataset_from_trajectories(g->system, g->simulation.dt, 1, g->options->steps + 1,
+                                         g->x, g->v, g->contact, g->options, made, error);
 }
 
 carom_status carom_dataset_generate(const carom_system *system, const carom_options *simulation,
@@ -316,13 +305,14 @@ carom_status carom_dataset_generate(const carom_system *system, const carom_opti
                      "trajectories of %d steps are too short for chunks of %d states; take at "
                      "least %d steps",
                      options->steps, options->chunk, options->chunk - 1);
-  carom_dataset *made = calloc(1, sizeof *made);
-  if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a data set");
-  status = generate(system, simulation, options, made, error);
-  if (status != CAROM_OK) {
-    carom_dataset_destroy(made);
-    return status;
-  }
+  generator g;
+  carom_dataset *made = NULL;
+  status = generator_init(&g, system, simulation, options, error);
+  if (status == CAROM_OK)
+    status = (system->initial.kind == SAMPLER_STATE ? generate_from_one : generate_splits)(
+        &g, &made, error);
+  if (made != NULL) made->report = g.report;
+  generator_free(&g);
   *dataset = made;
-  return error_clear(error);
+  return status == CAROM_OK ? error_clear(error) : status;
 }

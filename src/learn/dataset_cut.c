@@ -152,18 +152,30 @@ static void take_in_rounds(cutter *c, int split, bool with_contact, int target, 
   }
 }
 
-// chunks one after the other, as early as possible: the most that a piece can hold
+static bool is_free(const cutter *c, size_t start) {
+  if (c->contact[start] != 0) return false;
+  for (int k = 0; k < c->options->chunk; k++)
+    if (c->taken[start + (size_t)k] != 0) return false;
+  return true;
+}
+
+// chunks one after the other, as early as possible: the most that the room left can hold
 static void take_densely(cutter *c, int split, int target) {
   int chunk = c->options->chunk;
   for (int k = 0; k < c->piece_count; k++) {
     const piece *p = &c->pieces[k];
     if (p->split != split) continue;
     for (int start = 0; start + chunk <= p->states && c->found < target;) {
-      bool free = c->contact[p->first + (size_t)start] == 0;
+      bool free = is_free(c, p->first + (size_t)start);
       if (free) take(c, p->first + (size_t)start);
       start += free ? chunk : 1;
     }
   }
+}
+
+// gives back all chunks but the first `kept`
+static void give_back(cutter *c, int kept) {
+  while (c->found > kept) memset(c->taken + c->starts[--c->found], 0, (size_t)c->options->chunk);
 }
 
 static void find_chunks(cutter *c, int split) {
@@ -174,14 +186,12 @@ static void find_chunks(cutter *c, int split) {
   c->found = 0;
   // the share with a contact first, then those without, then what fills the number
   take_in_rounds(c, split, true, (int)lround(o->contact_share * wanted), &random);
+  int with_contact = c->found;
   take_in_rounds(c, split, false, wanted, &random);
   take_in_rounds(c, split, true, wanted, &random);
   if (c->found == wanted) return;
   // chunks at random places leave gaps that short data cannot afford
-  for (int k = 0; k < c->piece_count; k++)
-    if (c->pieces[k].split == split)
-      memset(c->taken + c->pieces[k].first, 0, (size_t)c->pieces[k].states);
-  c->found = 0;
+  give_back(c, with_contact);
   take_densely(c, split, wanted);
 }
 
@@ -191,8 +201,9 @@ static carom_status cut_split(cutter *c, int split, carom_chunks *out, carom_err
   find_chunks(c, split);
   if (split == 0 && c->found == 0)
     return error_set(error, CAROM_INVALID_DATA,
-                     "no training chunk of %d states in %d trajectories of %d states: every "
-                     "possible first state is in contact; take a smaller chunk",
+                     "no training chunk of %d states can be cut from %d trajectories of %d states: "
+                     "the part for training is too short, or every possible first state is in "
+                     "contact; take a smaller chunk or more data",
                      o->chunk, c->count, c->states);
   carom_status status = chunks_allocate(c->system, c->found, o->chunk, out, error);
   if (status != CAROM_OK) return status;

@@ -358,6 +358,14 @@ double evaluation_mass_ratio(const carom_system *system, const double *theta, in
   return exp(log_mass[body_index] - log_mass[0]);
 }
 
+double evaluation_inertia(const carom_system *system, const double *theta, int body_index) {
+  const double *log_moment = theta + carom_parameter_segment(system, CAROM_LOG_MOMENT).offset +
+                             body_index * system->dimension;
+  double sum = 0;
+  for (int k = 0; k < system->dimension; k++) sum += exp(log_moment[k]);
+  return sum;
+}
+
 bool evaluation_has_moments(const carom_system *system, int body_index) {
   return system->bodies[body_index].rigid;
 }

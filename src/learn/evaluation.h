@@ -82,6 +82,10 @@ void evaluation_destroy(evaluation *e);
 /* exp(log m_i - log m_0) of a body under engine parameters. */
 double evaluation_mass_ratio(const carom_system *system, const double *theta, int body_index);
 
+/* The sum of the second moments per unit mass of a rigid body. In the plane this is what motion
+ * depends on: the moments one by one cannot be learned. */
+double evaluation_inertia(const carom_system *system, const double *theta, int body_index);
+
 /* Whether a body has moments to learn: a rigid one. */
 bool evaluation_has_moments(const carom_system *system, int body_index);
 

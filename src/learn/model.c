@@ -18,6 +18,7 @@ carom_model_options carom_default_model_options(const carom_system *system) {
       .hidden_size = 256,
       .shared_properties = system->shared_properties,
       .dt = system->dt,
+      .initial_friction = 0.2,
   };
 }
 
@@ -62,6 +63,9 @@ static carom_status check_options(const carom_model_options *o, carom_error *err
                      "options.hidden_size is %d, must be from 1 to 65536", o->hidden_size);
   if (!(o->dt > 0) || !isfinite(o->dt))
     return error_set(error, CAROM_INVALID_ARGUMENT, "options.dt is %g, must be positive", o->dt);
+  if (!(o->initial_friction > 0) || !isfinite(o->initial_friction))
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "options.initial_friction is %g, must be positive", o->initial_friction);
   if (o->threads < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT, "options.threads is %d, must be at least 0",
                      o->threads);
@@ -105,13 +109,14 @@ static void lay_out_parameters(carom_model *m, const mlp_shape *shape) {
   }
 }
 
-/* TASKS: masses and moments exp(0.1 N), friction relu(U(0, 1)), restitution hardsigmoid(N). */
+/* Masses and moments exp(0.1 N), friction relu(U(0, initial_friction)), restitution
+ * hardsigmoid(N). */
 static void initialise(carom_model *m, const mlp_shape *shape) {
   rng random;
   rng_seed(&random, m->options.seed, 0x6D6F64656C); // a stream of its own
   double *p = m->parameters;
   for (int i = m->mass; i < m->friction; i++) p[i] = 0.1 * rng_normal(&random);
-  for (int i = 0; i < m->property_count; i++) p[m->friction + i] = rng_uniform(&random, 0, 1);
+  for (int i = 0; i < m->property_count; i++) p[m->friction + i] = m->options.initial_friction * rng_uniform(&random, 0, 1);
   for (int i = 0; i < m->property_count; i++) p[m->restitution + i] = rng_normal(&random);
   // softplus(p) = the scene's epsilon
   if (m->regularizer >= 0) p[m->regularizer] = log(expm1(fmax(m->system->regularizer, 1e-6)));

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -63,20 +64,22 @@ static carom_status check_finite(const char *split, char array, const carom_chun
   while (at < count && isfinite(values[at])) at++;
   if (at == count) return CAROM_OK;
   const size_t state = at / (size_t)width;
-  return error_set(error, CAROM_INVALID_DATA,
-                   "%s chunk %zu, state %zu: coordinate %zu of %c is %s; training needs finite data",
-                   split, state / (size_t)chunks->states, state % (size_t)chunks->states,
-                   at % (size_t)width, array, isnan(values[at]) ? "NaN" : "infinite");
+  return error_set(
+      error, CAROM_INVALID_DATA,
+      "%s chunk %zu, state %zu: coordinate %zu of %c is %s; training needs finite data", split,
+      state / (size_t)chunks->states, state % (size_t)chunks->states, at % (size_t)width, array,
+      isnan(values[at]) ? "NaN" : "infinite");
 }
 
 static carom_status check_chunks(const char *split, const carom_chunks *chunks, int width,
                                  carom_error *error) {
   if (chunks->count == 0) return CAROM_OK;
   if (chunks->count < 0 || chunks->states < 2 || chunks->x == NULL || chunks->v == NULL) {
-    return error_set(error, CAROM_INVALID_DATA,
-                     "the %s chunks (%d of %d states) cannot be learned from: a chunk needs x and v "
-                     "of at least 2 states",
-                     split, chunks->count, chunks->states);
+    return error_set(
+        error, CAROM_INVALID_DATA,
+        "the %s chunks (%d of %d states) cannot be learned from: a chunk needs x and v of at least "
+        "2 states",
+        split, chunks->count, chunks->states);
   }
   carom_status status = check_finite(split, 'x', chunks, chunks->x, width, error);
   if (status == CAROM_OK) status = check_finite(split, 'v', chunks, chunks->v, width, error);
@@ -97,8 +100,7 @@ static carom_status check_dataset(const carom_model *model, const carom_dataset 
                      dataset->dt, dt, dataset->dt);
   }
   carom_status status = check_chunks("training", &dataset->train, width, error);
-  if (status == CAROM_OK)
-    status = check_chunks("validation", &dataset->validation, width, error);
+  if (status == CAROM_OK) status = check_chunks("validation", &dataset->validation, width, error);
   return status;
 }
 
@@ -212,16 +214,14 @@ static carom_model_segment segment_at(const carom_model *model, int entry) {
 
 static carom_status check_gradient(const carom_trainer *t, double loss, carom_error *error) {
   if (!isfinite(loss)) {
-    return error_set(error, CAROM_NUMERICAL_FAILURE,
-                     "the loss is %g; the training diverges: try a smaller learning rate", loss);
+    return error_set(error, CAROM_NUMERICAL_FAILURE, "the loss is %g", loss);
   }
   for (int i = 0; i < t->optimizer.size; i++) {
     if (isfinite(t->gradient[i])) continue;
     const carom_model_segment s = segment_at(t->model, i);
     return error_set(error, CAROM_NUMERICAL_FAILURE,
-                     "the gradient by %s[%d] is %g (the loss is %g); the training diverges: try a "
-                     "smaller learning rate",
-                     s.name, i - s.offset, t->gradient[i], loss);
+                     "the gradient by %s[%d] is %g (the loss is %g)", s.name, i - s.offset,
+                     t->gradient[i], loss);
   }
   return CAROM_OK;
 }
@@ -287,6 +287,15 @@ carom_status carom_trainer_step(carom_trainer *trainer, int count, const int *in
 
 /* ---- epochs ---------------------------------------------------------------------------------- */
 
+// what to do about numbers that are not finite, behind the message
+static carom_status advise(carom_status status, carom_error *error) {
+  if (status != CAROM_NUMERICAL_FAILURE || error == NULL) return status;
+  const size_t used = strlen(error->message);
+  snprintf(error->message + used, sizeof error->message - used,
+           "; the training diverges: try a smaller learning rate");
+  return status;
+}
+
 // tells how many batches of the whole training are done; false: stop
 static bool report_progress(const carom_trainer *t) {
   if (t->options.progress == NULL) return true;
@@ -307,7 +316,7 @@ static carom_status epoch_batch(carom_trainer *t, double rate, carom_error *erro
   if (status != CAROM_OK) {
     error_prefix(error, "epoch %d, batch %d of %d", s->epochs_done + 1, s->batches_done + 1,
                  trainer_batch_count(t));
-    return status;
+    return advise(status, error);
   }
   s->loss_sum += loss * count;
   s->gradient_norm = norm(t->gradient, t->optimizer.size);
@@ -350,16 +359,13 @@ static carom_status validate(carom_trainer *t, double *loss, carom_report *repor
     const carom_chunks part = slice(all, info.point_count * info.dimension, first, count);
     double value = NAN;
     carom_report one = {0};
-    carom_status status =
-        carom_model_loss(t->model, &part, count, NULL, &value, NULL, &one, error);
+    carom_status status = carom_model_loss(t->model, &part, count, NULL, &value, NULL, &one, error);
     if (status == CAROM_OK && !isfinite(value)) {
-      status = error_set(error, CAROM_NUMERICAL_FAILURE,
-                         "the loss is %g; the training diverges: try a smaller learning rate",
-                         value);
+      status = error_set(error, CAROM_NUMERICAL_FAILURE, "the loss is %g", value);
     }
     if (status != CAROM_OK) {
       error_prefix(error, "epoch %d, validation", t->state.epochs_done + 1);
-      return status;
+      return advise(status, error);
     }
     sum += value * count;
     add_report(report, &one);

@@ -31,9 +31,10 @@ struct carom_trainer {
   carom_train_options options;
   adamw optimizer;
   training_state state;
-  uint64_t data_hash; /* of the chunks it trains and validates on: a resumed run must have the same */
-  int *order;         /* [train.count] the chunks in the order of the epoch under way */
-  double *gradient;   /* [optimizer.size] */
+  uint64_t
+      data_hash;    /* of the chunks it trains and validates on: a resumed run must have the same */
+  int *order;       /* [train.count] the chunks in the order of the epoch under way */
+  double *gradient; /* [optimizer.size] */
 };
 
 /* Batches in one epoch; the last one may be smaller. */

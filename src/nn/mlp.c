@@ -71,7 +71,7 @@ void mlp_initialise(const mlp_shape *shape, rng *random, double *parameters) {
 #define NAME(stem) mlp_double_##stem
 #define GEMM(kind) gemm_##kind##_double
 #define SOFTPLUS softplus_double
-#include "nn/mlp_kernel.h"
+#include "nn/mlp_kernel.inc"
 #undef REAL
 #undef NAME
 #undef GEMM
@@ -81,7 +81,7 @@ void mlp_initialise(const mlp_shape *shape, rng *random, double *parameters) {
 #define NAME(stem) mlp_single_##stem
 #define GEMM(kind) gemm_##kind##_single
 #define SOFTPLUS softplus_single
-#include "nn/mlp_kernel.h"
+#include "nn/mlp_kernel.inc"
 #undef REAL
 #undef NAME
 #undef GEMM

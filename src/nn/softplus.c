@@ -1,6 +1,7 @@
 #include "nn/softplus.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,18 +34,21 @@ static inline double exp_minus_double(double x) {
   return p * two_to_k;
 }
 
-/* log(1 + t) for t in [0, 1] = 2 artanh(z), z = t / (2 + t) <= 1/3, by its series. */
+/* log(1 + t) for t in [0, 1]: log y = 2 artanh(z), z = (y - 1) / (y + 1), by its series, with
+ * y = 1 + t below the square root of 2 and y = (1 + t) / 2 above, so that |z| <= 0.172. */
 static inline double log_one_plus_double(double t) {
-  double z = t / (2 + t), q = z * z;
-  double p = 1.0 / 35;
-  for (int k = 16; k >= 0; k--) p = fma(p, q, 1.0 / (2 * k + 1));
-  return 2 * z * p;
+  bool high = t > 0.4142135623730951;
+  double z = (high ? t - 1 : t) / (high ? t + 3 : t + 2), q = z * z;
+  double p = 1.0 / 21;
+  for (int k = 9; k >= 0; k--) p = fma(p, q, 1.0 / (2 * k + 1));
+  return 2 * z * p + (high ? 0x1.62e42fefa39efp-1 : 0);
 }
 
 void softplus_double(int count, const double *a, double *h, double *s) {
 #pragma omp simd
   for (int i = 0; i < count; i++) {
-    double x = a[i], size = fmin(fabs(x), 700.0);
+    double x = a[i], size = fabs(x);
+    size = size < 700 ? size : 700;
     double t = exp_minus_double(size);
     double inverse = 1 / (1 + t);
     s[i] = x >= 0 ? inverse : t * inverse;
@@ -84,7 +88,8 @@ static inline float log_one_plus_single(float t) {
 void softplus_single(int count, const float *a, float *h, float *s) {
 #pragma omp simd
   for (int i = 0; i < count; i++) {
-    float x = a[i], size = fminf(fabsf(x), 87.0f);
+    float x = a[i], size = fabsf(x);
+    size = size < 87 ? size : 87;
     float t = exp_minus_single(size);
     float inverse = 1 / (1 + t);
     s[i] = x >= 0 ? inverse : t * inverse;

@@ -56,12 +56,18 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
                            arena *scratch) {
   int d_size = in->model->system->coordinate_count;
   double *gradient = arena_doubles(scratch, count * d_size);
+  double start = stopwatch_read(record->watch);
   in->potential->gradient(in->potential, in->model, count, record->x[stage], gradient,
                           record->potential[stage], scratch);
+  double middle = stopwatch_read(record->watch);
   for (int i = 0; i < count; i++)
     dynamics_eval(in->model, in->dynamics, record->x[stage] + i * d_size,
                   record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
                   scratch);
+  if (record->watch != NULL) {
+    record->watch->potential += middle - start;
+    record->watch->dynamics += stopwatch_read(record->watch) - middle;
+  }
 }
 
 /* The end of a substep of symplectic Euler, from its only stage. */
@@ -136,14 +142,20 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
                                double *potential_bar, arena *scratch) {
   int size = in->model->system->coordinate_count;
   double *gradient_bar = arena_doubles(scratch, count * size);
+  double start = stopwatch_read(record->watch);
   for (int i = 0; i < count; i++)
     dynamics_eval_vjp(in->model, in->dynamics, record->v[stage] + i * size,
                       &record->dynamics[stage][i], kx_bar + i * size, kv_bar + i * size,
                       sx_bar + i * size, sv_bar + i * size, gradient_bar + i * size, theta_bar,
                       scratch);
+  double middle = stopwatch_read(record->watch);
   in->potential->gradient_vjp(in->potential, in->model, count, record->x[stage],
                               record->potential[stage], gradient_bar, sx_bar, potential_bar,
                               scratch);
+  if (record->watch != NULL) {
+    record->watch->dynamics += middle - start;
+    record->watch->potential += stopwatch_read(record->watch) - middle;
+  }
 }
 
 static void substep_vjp(const integrator *in, int count, const step_record *record, int first_stage,

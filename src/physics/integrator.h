@@ -6,6 +6,7 @@
 #ifndef CAROM_PHYSICS_INTEGRATOR_H
 #define CAROM_PHYSICS_INTEGRATOR_H
 
+#include "base/stopwatch.h"
 #include "physics/dynamics.h"
 #include "physics/potential.h"
 
@@ -26,6 +27,7 @@ typedef struct step_record {
   double **v;
   dynamics_record **dynamics; /* [stage_count][capacity] */
   void **potential;           /* [stage_count] records of the potential */
+  stopwatch *watch;           /* NULL unless a benchmark wants to know */
 } step_record;
 
 step_record step_record_make(const integrator *in, int capacity, arena *memory);

@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Time steps whose records a worker keeps. */
+static int record_count(const batch_job *job) {
+  return job->keeps_records && job->options->steps > 1 ? job->options->steps : 1;
+}
+
 void worker_init(worker *w, const batch_job *job) {
   int shard = job->options->shard_size;
   int size = shard * job->integrator.model->system->coordinate_count;
@@ -13,7 +18,7 @@ void worker_init(worker *w, const batch_job *job) {
   arena_init(&w->memory);
   arena_init(&w->scratch);
   contact_list_init(&w->active);
-  int records = job->keeps_records && job->options->steps > 1 ? job->options->steps : 1;
+  int records = record_count(job);
   w->records = ARENA_ARRAY(&w->memory, step_record, records);
   for (int i = 0; i < records; i++)
     w->records[i] = step_record_make(&job->integrator, shard, &w->memory);
@@ -21,6 +26,11 @@ void worker_init(worker *w, const batch_job *job) {
   w->v = arena_doubles(&w->memory, size);
   w->x_bar = arena_doubles(&w->memory, size);
   w->v_bar = arena_doubles(&w->memory, size);
+}
+
+void worker_time(worker *w, const batch_job *job, stopwatch *watch) {
+  w->watch = watch;
+  for (int i = 0; i < record_count(job); i++) w->records[i].watch = watch;
 }
 
 void worker_free(worker *w) {
@@ -133,6 +143,7 @@ static bool shard_step(const batch_job *job, int first, int count, int step, wor
   int size = job->integrator.model->system->coordinate_count;
   integrator_step(&job->integrator, count, w->x, w->v, record_of(job, w, step), &w->scratch);
   result->report.time_steps += count;
+  double start = stopwatch_read(w->watch);
   for (int i = 0; i < count; i++) {
     int64_t offset;
     double *x = w->x + i * size, *v = w->v + i * size;
@@ -149,6 +160,7 @@ static bool shard_step(const batch_job *job, int first, int count, int step, wor
       job->contacts[(size_t)(first + i) * ((size_t)job->options->steps + 1) + (size_t)step + 1] =
           acted;
   }
+  if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
   scatter(job, w->x, first, count, step + 1, job->x);
   scatter(job, w->v, first, count, step + 1, job->v);
   return true;
@@ -230,10 +242,12 @@ void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape
       integrator_step(&job->integrator, count, w->x, w->v, record, &w->scratch);
     }
 
+    double start = stopwatch_read(w->watch);
     for (int i = 0; i < count; i++) {
       int64_t offset = t->offset[(size_t)i * (size_t)steps + (size_t)step];
       if (offset >= 0) sample_event_vjp(job, w, i, t, offset, theta_bar);
     }
+    if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
     integrator_step_vjp(&job->integrator, count, record, w->x_bar, w->v_bar, theta_bar,
                         potential_bar, &w->scratch);
   }

@@ -24,6 +24,7 @@ typedef struct worker {
   contact_list active;
   double *x, *v;         /* [shard_size][D] */
   double *x_bar, *v_bar; /* [shard_size][D] */
+  stopwatch *watch;      /* NULL; worker_time sets it */
 } worker;
 
 /* One rollout of a batch: what all shards share. Trajectories are [batch][steps + 1][D]. */
@@ -48,6 +49,9 @@ typedef struct shard_result {
 
 void worker_init(worker *w, const batch_job *job);
 void worker_free(worker *w);
+
+/* Lets a worker add up where its time goes. */
+void worker_time(worker *w, const batch_job *job, stopwatch *watch);
 void tape_free(tape *t);
 
 /* Called after each time step of a shard with the number of samples it advanced; false to stop. */

@@ -1,8 +1,8 @@
-/* Whether a state is one that the system can be in. */
+#include "system/state_check.h"
+
 #include <math.h>
 
 #include "base/error.h"
-#include "system/system.h"
 
 static double norm(const double *a, int count) {
   double sum = 0;
@@ -10,20 +10,20 @@ static double norm(const double *a, int count) {
   return sqrt(sum);
 }
 
-static carom_status check_finite(const carom_system *system, int sample, const double *values,
+static carom_status check_finite(const carom_system *system, const double *values,
                                  const char *what, carom_error *error) {
   for (int i = 0; i < system->coordinate_count; i++) {
     if (isfinite(values[i])) continue;
     int point = i / system->dimension;
     const body *b = &system->bodies[system->point_body[point]];
     return error_set(error, CAROM_INVALID_DATA,
-                     "state %d: %s of body '%s' (point %d, coordinate %d) is not finite", sample,
-                     what, b->id, point, i % system->dimension);
+                     "%s of body '%s' (point %d, coordinate %d) is not finite", what, b->id, point,
+                     i % system->dimension);
   }
   return CAROM_OK;
 }
 
-static double greatest_speed(const carom_system *system, const double *v) {
+double state_speed(const carom_system *system, const double *v) {
   double greatest = 0;
   for (int i = 0; i < system->point_count; i++)
     greatest = fmax(greatest, norm(v + i * system->dimension, system->dimension));
@@ -36,7 +36,7 @@ static const char *purpose(const constraint *c) {
   return c->kind == CONSTRAINT_DISTANCE ? "the distance of its ends" : "the gap of its ends";
 }
 
-static carom_status check_constraint(const carom_system *system, const constraint *c, int sample,
+static carom_status check_constraint(const carom_system *system, const constraint *c,
                                      const double *x, const double *v, double speed,
                                      double tolerance, carom_error *error) {
   int d = system->dimension;
@@ -51,10 +51,10 @@ static carom_status check_constraint(const carom_system *system, const constrain
   double scale = distance ? c->length : 1;
   if (!(fabs(length - expected) <= tolerance * scale))
     return error_set(error, CAROM_INVALID_DATA,
-                     "state %d: position violates %s: %s is %.12g, should be %.12g (off by %.3g)",
-                     sample, c->label, purpose(c), length, expected, length - expected);
+                     "position violates %s: %s is %.12g, should be %.12g (off by %.3g)", c->label,
+                     purpose(c), length, expected, length - expected);
 
-  // velocity: how fast the ends part, relative to the fastest point
+  // velocity: how fast the ends part
   double parting = norm(rate, d);
   if (distance) {
     double product = 0;
@@ -63,9 +63,18 @@ static carom_status check_constraint(const carom_system *system, const constrain
   }
   if (!(fabs(parting) <= tolerance * speed))
     return error_set(error, CAROM_INVALID_DATA,
-                     "state %d: velocity violates %s: %s changes at a rate of %.3g, should be 0",
-                     sample, c->label, purpose(c), parting);
+                     "velocity violates %s: %s changes at a rate of %.3g, should be 0", c->label,
+                     purpose(c), parting);
   return CAROM_OK;
+}
+
+carom_status state_check(const carom_system *system, const double *x, const double *v,
+                         double tolerance, double speed, carom_error *error) {
+  carom_status status = check_finite(system, x, "position", error);
+  if (status == CAROM_OK) status = check_finite(system, v, "velocity", error);
+  for (int k = 0; k < system->constraint_count && status == CAROM_OK; k++)
+    status = check_constraint(system, &system->constraints[k], x, v, speed, tolerance, error);
+  return status;
 }
 
 carom_status carom_system_check_state(const carom_system *system, int count, const double *x,
@@ -74,12 +83,10 @@ carom_status carom_system_check_state(const carom_system *system, int count, con
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_system_check_state: NULL, a negative count or a bad tolerance");
   for (int i = 0; i < count; i++) {
-    carom_status status = check_finite(system, i, x, "position", error);
-    if (status == CAROM_OK) status = check_finite(system, i, v, "velocity", error);
-    double speed = status == CAROM_OK ? greatest_speed(system, v) : 0;
-    for (int k = 0; k < system->constraint_count && status == CAROM_OK; k++)
-      status = check_constraint(system, &system->constraints[k], i, x, v, speed, tolerance, error);
-    if (status != CAROM_OK) return status;
+    if (state_check(system, x, v, tolerance, state_speed(system, v), error) != CAROM_OK) {
+      error_prefix(error, "state %d", i);
+      return CAROM_INVALID_DATA;
+    }
     x += system->coordinate_count;
     v += system->coordinate_count;
   }

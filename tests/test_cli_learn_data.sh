@@ -1,0 +1,170 @@
+#!/bin/bash
+# Data sets and evaluations on the command line, as a user would call them.
+# usage: test_cli_learn_data.sh PROGRAM BUILD_FOLDER
+set -u
+
+carom=$(realpath "$1")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+passed=0
+failed=0
+
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  echo "FAILED: $1"
+  sed 's/^/    /' out err 2>/dev/null | head -n 20
+}
+
+# expect CODE PATTERN ARGUMENTS...: exit code, and a piece of the output (standard error included)
+expect() {
+  local code=$1 pattern=$2
+  shift 2
+  "$carom" "$@" >out 2>err </dev/null
+  local found=$?
+  if [ $found -ne "$code" ]; then
+    fail "carom $*: exit code $found, expected $code"
+  elif ! cat out err | grep -qE -- "$pattern"; then
+    fail "carom $*: no '$pattern' in the output"
+  else
+    pass
+  fi
+}
+
+# holds DESCRIPTION COMMAND...: the command succeeds
+holds() {
+  local description=$1
+  shift
+  if "$@" >/dev/null 2>&1; then pass; else fail "$description"; fi
+}
+
+# says PATTERN: the last output has a line with it
+says() {
+  if cat out err | grep -qE -- "$1"; then pass; else fail "no '$1' in the last output"; fi
+}
+
+# --- dataset
+expect 0 'Example:' dataset --help
+expect 0 'Usage: carom dataset' help dataset
+small=(--train 40 --val 10 --test 6 --quiet)
+expect 0 'written +cp3.h5' dataset cp3 "${small[@]}" -o cp3.h5
+says 'train +40 chunks of 5 states, 20 with a contact'
+says 'val +10 chunks of 5 states, 5 with a contact'
+says 'test +6 chunks of 5 states, 3 with a contact'
+says 'c\|ground +[0-9]+ +[0-9]+'
+holds "--quiet says nothing on standard error" test ! -s err
+for scene in bp5-e bp5 cp3-e bd5 gyro-e gyro rope; do
+  expect 0 'train +40 chunks of 5 states, 20 with a contact' dataset $scene "${small[@]}" -o s.h5
+done
+expect 0 'train +40 chunks of 8 states, 10 with a contact' \
+  dataset cp3 "${small[@]}" --chunk 8 --share 0.25 -o s.h5
+expect 0 '"contact": "a-b"' dataset bp5 "${small[@]}" --json -o s.h5
+says '"with_contact": 20'
+says '"failed_programs": 0'
+
+# the same bytes from any number of threads; another seed, model of contacts or noise: others
+for threads in 1 2 4; do
+  expect 0 'written' dataset bp5 "${small[@]}" --threads $threads -o "t$threads.h5"
+done
+holds "1 and 2 threads agree" cmp t1.h5 t2.h5
+holds "1 and 4 threads agree" cmp t1.h5 t4.h5
+for option in '--seed 1' '--contact cmr' '--noise 0.01' '--steps 50'; do
+  # shellcheck disable=SC2086
+  expect 0 'written' dataset bp5 "${small[@]}" $option -o other.h5
+  if cmp -s t1.h5 other.h5; then fail "$option changes nothing"; else pass; fi
+done
+
+# trajectories of one's own
+expect 0 'written' simulate cp3 --sample 30 --quiet -o own.h5
+expect 0 'train +40 chunks of 5 states, 20 with a contact' \
+  dataset cp3 "${small[@]}" --from own.h5 -o cut.h5
+expect 0 'train +40 chunks' dataset cp3 --from cp3.h5 -o again.h5
+holds "a data set goes through --from as it is" cmp cp3.h5 again.h5
+expect 1 'shorter than a chunk' dataset cp3 --from own.h5 --chunk 200 -o never.h5
+expect 1 'own.h5: .*expected \[samples\]\[states\]\[points = 4\]' \
+  dataset gyro --from own.h5 -o never.h5
+expect 1 'none.h5: cannot be read' dataset cp3 --from none.h5 -o never.h5
+
+# wrong usage
+expect 2 'a scene is missing' dataset -o x.h5
+expect 2 '-o FILE is missing' dataset cp3
+expect 2 "'bd5' is one more" dataset cp3 bd5 -o x.h5
+expect 2 '--train 0: expected' dataset cp3 --train 0 -o x.h5
+expect 2 '--chunk 1: expected' dataset cp3 --chunk 1 -o x.h5
+expect 2 '--noise -1: expected' dataset cp3 --noise -1 -o x.h5
+expect 2 '--share 2: expected' dataset cp3 --share 2 -o x.h5
+expect 2 '--contact lcp: expected one of cm, cmr' dataset cp3 --contact lcp -o x.h5
+expect 2 '--seed -1' dataset cp3 --seed -1 -o x.h5
+expect 2 'unrecognized option' dataset cp3 --no-such-option
+expect 2 'are of a simulation' dataset cp3 --from own.h5 --steps 5 -o x.h5
+expect 1 'no-such-scene' dataset no-such-scene -o never.h5
+expect 1 'at least 4 steps' dataset cp3 --steps 3 -o never.h5
+expect 1 'No such file' dataset cp3 -o no-folder/x.h5
+holds "nothing was written" test ! -e never.h5
+holds "nothing is left behind" test -z "$(find . -name '*.tmp-*')"
+
+# Ctrl-C leaves nothing
+"$carom" dataset rope200 --train 1000000 -q -o stopped.h5 >out 2>err &
+job=$!
+sleep 0.5
+kill -INT $job
+wait $job
+code=$?
+if [ $code -eq 130 ] && grep -q interrupted err; then pass; else fail "Ctrl-C: code $code"; fi
+holds "nothing was written" test ! -e stopped.h5
+
+# --- evaluate
+expect 0 'Example:' evaluate --help
+expect 0 'written' train cp3 --data cp3.h5 --hidden 8 --epochs 2 --batch 20 --quiet -o run
+expect 0 'relative, 5 states, to the data +[0-9.e-]+ +\+- [0-9.e-]+' evaluate run
+says 'relative, 51 states, to the truth'
+says 'energy drift, largest'
+says 'all +[0-9.]+ +0.500000 +[0-9.]+ +0.000000 +[0-9]+ +20'
+says '^  b +[0-9.]+ +2.000000'
+holds "evaluation.json is written" test -s run/evaluation.json
+holds "evaluation.h5 is written" test -s run/evaluation.h5
+holds "evaluation.json has the model" grep -q '"model": "cm-cd-clnn"' run/evaluation.json
+"$carom" evaluate run --json >evaluation.json 2>err
+holds "--json prints what is written" cmp evaluation.json run/evaluation.json
+expect 0 'relative, 11 states, to the truth' evaluate run --steps 10 --checkpoint last
+expect 0 '10 val chunks' evaluate run --split val
+expect 0 'relative, 5 states, to the data' evaluate run --no-truth
+if grep -q 'truth' out; then fail "--no-truth says nothing of the truth"; else pass; fi
+expect 0 '6 test chunks' evaluate run --data again.h5
+
+# a run that makes its own data, with contacts that have properties of their own
+expect 0 'written' train bp5 --train 20 --val 4 --test 4 --hidden 8 --epochs 1 -q -o own-run
+expect 0 'd\|bottom +[0-9.]+ +0.100000 +[0-9.]+ +0.800000' evaluate own-run
+# moments of rigid bodies
+expect 0 'written' train gyro --train 20 --val 4 --test 4 --hidden 8 --epochs 1 -q -o gyro-run
+expect 0 'top moment 2 +[0-9.]+ +0.040000' evaluate gyro-run
+expect 0 'written' train bd1 --train 20 --val 4 --test 4 --hidden 8 --epochs 1 -q -o disk-run
+expect 0 'a inertia +[0-9.]+ +0.005000' evaluate disk-run
+# trajectories of one's own: the split is that of the training
+expect 0 'written' train cp3 --data own.h5 --train 20 --val 4 --test 4 --hidden 8 --epochs 1 -q \
+  -o cut-run
+expect 0 '4 test chunks of 5 states; trained on 20' evaluate cut-run
+
+expect 2 'a run folder is missing' evaluate
+expect 2 "'x' is one more" evaluate run x
+expect 2 '--checkpoint first: expected one of best, last' evaluate run --checkpoint first
+expect 2 '--split all: expected one of train, val, test' evaluate run --split all
+expect 2 '--steps 0: expected' evaluate run --steps 0
+expect 1 'is it a run folder' evaluate no-such-run
+expect 1 'none.h5: cannot be read' evaluate run --data none.h5
+expect 1 'expected \[chunks\]\[states\]\[points = 3\]' evaluate run --data gyro-run/data.h5
+expect 0 'written' simulate cp3 --sample 20 --dt 0.02 --steps 10 --quiet -o slow.h5
+expect 1 'slow.h5: its time step is 0.02, the model was trained with 0.01' \
+  evaluate run --data slow.h5
+mv run/best.h5 kept.h5
+expect 1 'best.h5: cannot be read' evaluate run
+head -c 2000 kept.h5 >run/best.h5
+expect 1 'best.h5: ' evaluate run
+mv kept.h5 run/best.h5
+expect 0 'no-val' dataset cp3 --train 10 --val 0 --test 0 -q -o no-val.h5
+expect 1 'has no test chunks' evaluate run --data no-val.h5
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,216 @@
+#!/bin/bash
+# `carom train` as a user would call it: a run and its files, resuming to the same bits, interrupts,
+# bad input. usage: test_cli_train.sh PROGRAM BUILD_FOLDER
+set -u
+
+carom=$(realpath "$1")
+build=$(realpath "${2:-$(dirname "$1")}")
+make_bad_training=$(find "$build" -name make_bad_training -type f -perm -u+x | head -n 1)
+if [ -z "$make_bad_training" ]; then
+  echo "make_bad_training is not in $build" >&2
+  exit 1
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+passed=0
+failed=0
+
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  echo "FAILED: $1"
+  sed 's/^/    /' out err 2>/dev/null | head -n 20
+}
+
+# expect CODE PATTERN ARGUMENTS...: exit code, and a piece of the output (standard error included)
+expect() {
+  local code=$1 pattern=$2
+  shift 2
+  "$carom" "$@" >out 2>err </dev/null
+  local found=$?
+  if [ $found -ne "$code" ]; then
+    fail "carom $*: exit code $found, expected $code"
+  elif ! cat out err | grep -qE -- "$pattern"; then
+    fail "carom $*: no '$pattern' in the output"
+  else
+    pass
+  fi
+}
+
+# holds DESCRIPTION COMMAND...: the command succeeds
+holds() {
+  local description=$1
+  shift
+  if "$@" >/dev/null 2>&1; then pass; else fail "$description"; fi
+}
+
+# the metrics without the column of seconds
+timeless() { cut -d, -f7 --complement "$1/metrics.csv"; }
+
+# same_run A B: checkpoints byte for byte, metrics but for the time
+same_run() {
+  holds "$1/last.h5 and $2/last.h5 are the same" cmp "$1/last.h5" "$2/last.h5"
+  holds "$1/best.h5 and $2/best.h5 are the same" cmp "$1/best.h5" "$2/best.h5"
+  if [ "$(timeless "$1")" = "$(timeless "$2")" ]; then pass; else fail "metrics of $1 and $2"; fi
+}
+
+epochs_of() { tail -n 1 "$1/metrics.csv" | cut -d, -f1; }
+
+# start_run FOLDER OPTIONS...: a long run in the background, a few epochs on its way; sets job
+start_run() {
+  local run=$1
+  shift
+  "$carom" train cp3 "${small[@]}" "$@" --epochs 1000000 -q -o "$run" >out 2>err &
+  job=$!
+  for _ in $(seq 600); do
+    if [ -e "$run/metrics.csv" ] && [ "$(wc -l <"$run/metrics.csv")" -ge 4 ]; then return; fi
+    kill -0 $job 2>/dev/null || return
+    sleep 0.05
+  done
+}
+
+small=(--train 40 --val 8 --test 4 --hidden 16 --layers 2 --steps 40)
+
+# --- a run and its files
+expect 0 'Example:' train --help
+expect 0 'friction +[0-9.]+ +0.5' train cp3 "${small[@]}" --batch 16 --epochs 6 -o runs/whole
+for file in config.json metrics.csv best.h5 last.h5 data.h5; do
+  holds "runs/whole/$file is there" test -s runs/whole/$file
+done
+holds "an event file is there" test -s runs/whole/events.out.tfevents.*
+holds "six lines and a header" test "$(wc -l <runs/whole/metrics.csv)" -eq 7
+for field in '"scene": "\{.*cp3' '"model": "cm-cd-clnn"' '"data": "data.h5"' '"seed": 0' \
+  '"epochs": 6' '"batch": 16' '"hidden_size": 16'; do
+  holds "config.json has $field" grep -qE "$field" runs/whole/config.json
+done
+
+# --- resuming: the same bits, step by step, and with data from a file
+expect 0 'epochs +2 of 2' train cp3 "${small[@]}" --batch 16 --epochs 2 -o runs/parts
+expect 0 'epochs +4 of 4' train --resume --epochs 4 -o runs/parts
+expect 0 'epochs +6 of 6' train cp3 --resume --epochs 6 --batch 16 -o runs/parts
+same_run runs/whole runs/parts
+expect 0 'epochs +6 of 6' train --resume -o runs/parts
+same_run runs/whole runs/parts
+expect 0 'friction' train cp3 --data runs/whole/data.h5 --hidden 16 --layers 2 --batch 16 \
+  --epochs 6 -o runs/data
+holds "own data, same model" cmp runs/whole/last.h5 runs/data/last.h5
+holds "no copy of the data" test ! -e runs/data/data.h5
+expect 0 '"best_epoch"' train --resume --json -o runs/data
+
+# --- a cosine schedule is resumed, but not made longer
+expect 0 'epochs +3 of 3' train cp3 "${small[@]}" --epochs 3 --schedule cosine --final-rate 0.1 \
+  -o runs/cosine
+holds "the last rate" test "$(tail -n 1 runs/cosine/metrics.csv | cut -d, -f5)" = 0.0001
+expect 2 'train.epochs = 3, not 5, and a cosine' train --resume --epochs 5 -o runs/cosine
+
+# --- every model, and the same bits from any number of threads
+for model in cm-cd-chnn cmr-cd-clnn cmr-cd-chnn; do
+  expect 0 "model +$model" train cp3 "${small[@]}" --epochs 1 --model $model -o runs/$model
+done
+for threads in 1 2 4; do
+  expect 0 'friction' train bp5 --train 120 --val 8 --test 0 --hidden 8 --steps 30 --batch 120 \
+    --epochs 2 --threads $threads -o runs/threads-$threads
+done
+same_run runs/threads-1 runs/threads-2
+same_run runs/threads-1 runs/threads-4
+holds "a column for each contact" grep -q 'friction/.*friction/.*restitution/' \
+  runs/threads-1/metrics.csv
+
+# --- Ctrl-C: ends soon, and --resume arrives where an uninterrupted run does
+for signal in INT TERM KILL; do
+  # batches of one chunk: it will hardly be the end of an epoch
+  start_run runs/$signal --batch 1
+  expect 1 'another process is training' train --resume -o runs/$signal
+  kill -$signal $job
+  wait $job 2>/dev/null
+  code=$?
+  if [ $signal = KILL ]; then
+    holds "killed" test $code -eq 137
+  else
+    holds "exit code 130 after $signal, not $code" test $code -eq 130
+    holds "says how to go on" grep -q -- "--resume -o runs/$signal" err
+  fi
+  # what a kill in the middle of writing leaves
+  : >runs/$signal/last.h5.tmp-1-0
+  goal=$(($(epochs_of runs/$signal) + 3))
+  expect 0 "epochs +$goal of $goal" train --resume --epochs $goal -o runs/$signal
+  expect 0 "epochs +$goal of $goal" train cp3 "${small[@]}" --batch 1 --epochs $goal -q \
+    -o runs/not-$signal
+  same_run runs/$signal runs/not-$signal
+done
+
+# --- a folder that holds a run, and options that are not the run's
+expect 2 'holds a run already; --resume' train cp3 "${small[@]}" -o runs/whole
+expect 2 'another scene than cp3-e: bodies\[0\].mass is 0.1' train cp3-e --resume -o runs/whole
+expect 2 'train.batch = 16, not 8' train --resume --batch 8 -o runs/whole
+expect 2 'model_options.hidden_size = 16, not 32' train --resume --hidden 32 -o runs/whole
+expect 2 'seed = 0, not 9' train --resume --seed 9 -o runs/whole
+expect 2 'model = "cm-cd-clnn", not "cm-cd-chnn"' train --resume --model cm-cd-chnn -o runs/whole
+same_run runs/whole runs/parts
+
+# --- wrong usage
+expect 2 'a scene is missing' train -o runs/x
+expect 2 '-o DIR is missing' train cp3
+expect 2 'one scene is expected' train cp3 bp5 -o runs/x
+expect 2 'expected an integer of at least 1' train cp3 --batch 0 -o runs/x
+expect 2 'expected a number' train cp3 --lr -1 -o runs/x
+expect 2 'expected one of constant, cosine' train cp3 --schedule linear -o runs/x
+expect 2 '--model cnn' train cp3 --model cnn -o runs/x
+expect 2 'unrecognized option' train cp3 --no-such-option -o runs/x
+expect 1 'no-such-scene' train no-such-scene -o runs/x
+expect 1 'config.json: cannot be read' train --resume -o runs/x
+expect 1 'none.h5: cannot be read: No such file' train cp3 --data none.h5 -o runs/x
+expect 1 'cannot be made' train cp3 -o runs/whole/last.h5/x
+holds "nothing is left of runs that did not begin" test ! -e runs/x
+
+# --- bad data
+"$make_bad_training" good good.h5
+"$make_bad_training" nan nan.h5
+expect 0 'epochs +2 of 2' train cp3 --data good.h5 --hidden 8 --epochs 2 --val 1 --test 1 -o runs/own
+expect 0 'epochs +3 of 3' train --resume --epochs 3 -o runs/own
+expect 1 'nan.h5: /v\[1\]\[4\]\[1\]\[1\] is NaN' train cp3 --data nan.h5 -o runs/x
+expect 1 'last.h5' train cp3 --data runs/whole/last.h5 -o runs/x
+holds "nothing is left of runs without data" test ! -e runs/x
+# the data of a run was changed behind its back
+cp "$folder/runs/threads-1/data.h5" runs/threads-2/data.h5
+expect 0 'epochs' train --resume -o runs/threads-2
+cp -r runs/parts runs/changed
+expect 0 'written' dataset cp3 --train 40 --val 8 --test 4 --steps 40 --seed 1 -o runs/changed/data.h5
+expect 1 'another training: data_hash' train --resume --epochs 9 -o runs/changed
+
+# --- broken run folders
+cp -r runs/parts runs/broken
+head -c 3000 runs/parts/last.h5 >runs/broken/last.h5
+expect 1 'broken/last.h5: ' train --resume --epochs 9 -o runs/broken
+echo '{"scene": 1' >runs/broken/config.json
+expect 1 'broken/config.json:2:0: not valid JSON' train --resume -o runs/broken
+echo '{"scene": 1}' >runs/broken/config.json
+expect 1 'broken/config.json: .*not the configuration of a run' train --resume -o runs/broken
+
+# --- a training that diverges stops with its last good checkpoint
+expect 1 'epoch 1, .*smaller learning rate' train cp3 "${small[@]}" --lr 1e200 --epochs 9 \
+  -o runs/diverged
+holds "its last good state" test -s runs/diverged/last.h5
+
+# --- a full disk: reported, and the previous checkpoint survives
+cp -r runs/parts runs/full
+(
+  trap '' XFSZ
+  ulimit -f 8
+  "$carom" train --resume --epochs 9 -q -o runs/full >out 2>err
+)
+code=$?
+if [ $code -eq 1 ] && grep -q 'cannot be written: File too large' err; then
+  pass
+else
+  fail "full disk: exit code $code"
+fi
+holds "the previous checkpoint is as it was" cmp runs/parts/last.h5 runs/full/last.h5
+holds "nothing half-written is left" test -z "$(find runs -name '*.tmp-*')"
+expect 0 'epochs +6 of 6' train --resume --epochs 6 -o runs/full
+same_run runs/full runs/parts
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

@@ -1,0 +1,259 @@
+/* Evaluations: numbers over trajectories, a model that is the truth has no error, one that is not
+ * has the error that it was given, and a model that leaves the finite is counted. */
+#include "learn/evaluation.h"
+
+#include "io/evaluation_file.h"
+#include "io/h5_file.h"
+#include "learn/dataset.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* bp5-e has no gravity: a network of zeros is its true potential. */
+typedef struct fixture {
+  carom_system *system;
+  carom_dataset *data;
+  carom_model *model;
+  evaluation *result;
+} fixture;
+
+static double *segment(carom_model *model, const char *name, int *size) {
+  for (int k = 0; k < carom_model_segment_count(model); k++) {
+    const carom_model_segment s = carom_model_segment_of(model, k);
+    if (strcmp(s.name, name) != 0) continue;
+    *size = s.rows * s.columns;
+    return carom_model_parameters(model) + s.offset;
+  }
+  fail_msg("no segment '%s'", name);
+  return NULL;
+}
+
+static void fill(carom_model *model, const char *name, double value) {
+  int size = 0;
+  double *values = segment(model, name, &size);
+  for (int k = 0; k < size; k++) values[k] = value;
+}
+
+static int set_up(void **state) {
+  fixture *f = calloc(1, sizeof *f);
+  if (carom_system_load("bp5-e", &f->system, NULL) != CAROM_OK) return -1;
+  carom_dataset_options o = carom_default_dataset_options(f->system);
+  o.train = 40, o.validation = 0, o.test = 20;
+  if (carom_dataset_generate(f->system, NULL, &o, &f->data, NULL) != CAROM_OK) return -1;
+  carom_model_options m = carom_default_model_options(f->system);
+  m.hidden_size = 8;
+  if (carom_model_create(f->system, &m, &f->model, NULL) != CAROM_OK) return -1;
+  memset(carom_model_parameters(f->model), 0,
+         sizeof(double) * (size_t)carom_model_parameter_count(f->model));
+  // all masses alike in another unit, no friction, restitution 1
+  fill(f->model, "mass", 0.7);
+  fill(f->model, "friction", -1);
+  fill(f->model, "restitution", 4);
+  *state = f;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  fixture *f = *state;
+  evaluation_destroy(f->result);
+  carom_model_destroy(f->model);
+  carom_dataset_destroy(f->data);
+  carom_system_destroy(f->system);
+  free(f);
+  return 0;
+}
+
+static const evaluation *run(fixture *f, const evaluation_options *o) {
+  carom_error error = {0};
+  evaluation_destroy(f->result);
+  if (evaluation_run(f->system, f->model, f->data->dt, &f->data->test, &f->data->train, o,
+                     &f->result, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+  return f->result;
+}
+
+static void estimates(void **state) {
+  (void)state;
+  double values[] = {4, 1, 2, 3};
+  const estimate e = estimate_of(values, 4);
+  assert_true(e.mean == 2.5 && e.median == 2.5 && e.largest == 4 && e.count == 4);
+  // s^2 = 5/3
+  assert_true(fabs(e.half_width - 1.96 * sqrt(5.0 / 3.0 / 4.0)) < 1e-15);
+  double one[] = {7};
+  const estimate single = estimate_of(one, 1);
+  assert_true(single.mean == 7 && isnan(single.half_width) && single.median == 7);
+  assert_true(isnan(estimate_of(one, 0).mean));
+}
+
+static void truth_has_no_error(void **state) {
+  fixture *f = *state;
+  const evaluation_options o = evaluation_options_default();
+  const evaluation *e = run(f, &o);
+  assert_int_equal(e->chunk.count, 20);
+  assert_int_equal(e->chunk.states, 5);
+  assert_int_equal(e->extended.states, 51);
+  assert_true(e->chunk.relative.largest < 1e-10);
+  assert_true(e->chunk.state_norm.largest < 1e-10);
+  assert_true(e->scene_relative.largest < 1e-12);
+  // collisions amplify rounding errors
+  assert_true(e->extended.relative.median < 1e-8);
+  assert_true(e->energy_error.median < 1e-8);
+  assert_true(fabs(e->drift.greatest.mean - e->true_drift.greatest.mean) < 1e-3);
+  assert_true(e->chunk.curve[0] == 0);
+  assert_int_equal(e->chunk.failed_count, 0);
+  assert_int_equal(e->report.failed_programs, 0);
+  assert_int_equal(e->train_count, 40);
+  assert_true(fabs(evaluation_mass_ratio(f->system, e->theta, 3) - 1) < 1e-12);
+}
+
+// the errors by hand, of a model with a restitution of a half
+static void errors_are_what_they_say(void **state) {
+  fixture *f = *state;
+  fill(f->model, "restitution", 0);
+  const evaluation_options o = evaluation_options_default();
+  const evaluation *e = run(f, &o);
+  const horizon *h = &e->chunk;
+  size_t each = 5 * 10;
+  double sum = 0, norms = 0, at_last = 0;
+  for (size_t k = 0; k < 20; k++) {
+    double off = 0, size = 0;
+    for (size_t i = k * each; i < (k + 1) * each; i++) {
+      off += fabs(h->x[i] - f->data->test.x[i]) + fabs(h->v[i] - f->data->test.v[i]);
+      size += fabs(f->data->test.x[i]) + fabs(f->data->test.v[i]);
+    }
+    sum += off / size / 20;
+    for (size_t s = 0; s < 5; s++) {
+      double squares = 0, whole = 0, l1 = 0, l1_whole = 0;
+      for (size_t i = k * each + s * 10; i < k * each + (s + 1) * 10; i++) {
+        const double tx = f->data->test.x[i], tv = f->data->test.v[i];
+        squares += pow(h->x[i] - tx, 2) + pow(h->v[i] - tv, 2);
+        whole += tx * tx + tv * tv;
+        l1 += fabs(h->x[i] - tx) + fabs(h->v[i] - tv);
+        l1_whole += fabs(tx) + fabs(tv);
+      }
+      norms += sqrt(squares / whole) / 5 / 20;
+      if (s == 4) at_last += l1 / l1_whole / 20;
+    }
+  }
+  assert_true(sum > 1e-4);
+  assert_true(fabs(h->relative.mean - sum) < 1e-12);
+  assert_true(fabs(h->state_norm.mean - norms) < 1e-12);
+  assert_true(fabs(h->curve[4] - at_last) < 1e-12);
+  // contacts that lose energy show in the drift, and the truth loses none
+  assert_true(e->drift.greatest.mean > 0.05);
+  assert_true(e->energy_error.mean > 0.05);
+}
+
+static void energies_are_the_scenes(void **state) {
+  fixture *f = *state;
+  const evaluation_options o = evaluation_options_default();
+  const evaluation *e = run(f, &o);
+  const horizon *h = &e->extended;
+  for (int k = 0; k < h->count * h->states; k += 17) {
+    double kinetic, potential;
+    carom_energy(f->system, NULL, h->x + k * 10, h->v + k * 10, &kinetic, &potential);
+    assert_true(fabs(e->energy[k] - kinetic - potential) < 1e-12);
+  }
+}
+
+static void without_truth_only_the_data(void **state) {
+  fixture *f = *state;
+  evaluation_options o = evaluation_options_default();
+  o.truth_known = false;
+  const evaluation *e = run(f, &o);
+  assert_int_equal(e->extended.count, 0);
+  assert_null(e->energy);
+  assert_true(e->chunk.relative.largest < 1e-10);
+}
+
+// forces without measure: predictions that become non-finite are counted, not hidden
+static void diverging_model_is_counted(void **state) {
+  fixture *f = *state;
+  int size = 0;
+  double *last = segment(f->model, "weight3", &size);
+  for (int k = 0; k < size; k++) last[k] = 1e200;
+  for (int layer = 0; layer < 3; layer++) {
+    char name[24];
+    snprintf(name, sizeof name, "weight%d", layer);
+    fill(f->model, name, 1e100);
+  }
+  const evaluation_options o = evaluation_options_default();
+  const evaluation *e = run(f, &o);
+  assert_int_equal(e->chunk.failed_count, 20);
+  assert_int_equal(e->chunk.relative.count, 0);
+  assert_true(isnan(e->chunk.relative.mean));
+  assert_true(isnan(e->chunk.x[0]));
+}
+
+static void bad_calls(void **state) {
+  fixture *f = *state;
+  carom_error error = {0};
+  evaluation *result;
+  evaluation_options o = evaluation_options_default();
+  assert_int_equal(evaluation_run(f->system, f->model, f->data->dt, &f->data->validation, NULL, &o,
+                                  &result, &error),
+                   CAROM_INVALID_DATA);
+  assert_null(result);
+  o.steps = 0;
+  assert_int_equal(
+      evaluation_run(f->system, f->model, f->data->dt, &f->data->test, NULL, &o, &result, &error),
+      CAROM_INVALID_ARGUMENT);
+}
+
+static void files(void **state) {
+  fixture *f = *state;
+  char path[] = "/tmp/carom-evaluation-XXXXXX";
+  int descriptor = mkstemp(path);
+  assert_true(descriptor >= 0);
+  close(descriptor);
+  const evaluation_options o = evaluation_options_default();
+  const evaluation *e = run(f, &o);
+  carom_error error = {0};
+  assert_int_equal(evaluation_file_write(path, f->system, e, &error), CAROM_OK);
+  h5_reader *reader;
+  assert_int_equal(h5_reader_open(path, &reader, NULL), CAROM_OK);
+  h5_axis axes[] = {{"trajectories", 20}, {"states", 51}, {"points", 5}, {"dimension", 2}};
+  double *x, *energy;
+  assert_int_equal(h5_read_doubles(reader, "x_predicted", 4, axes, &x, NULL), CAROM_OK);
+  assert_memory_equal(x, e->extended.x, sizeof(double) * 20 * 51 * 10);
+  assert_int_equal(h5_read_doubles(reader, "energy_true", 2, axes, &energy, NULL), CAROM_OK);
+  assert_memory_equal(energy, e->true_energy, sizeof(double) * 20 * 51);
+  free(x);
+  free(energy);
+  h5_reader_close(reader);
+
+  json_t *value = evaluation_to_json(f->system, e);
+  assert_int_equal(evaluation_json_write(path, value, &error), CAROM_OK);
+  json_t *read = json_load_file(path, 0, NULL);
+  assert_non_null(read);
+  const json_t *relative = json_object_get(json_object_get(read, "chunk"), "relative_error");
+  assert_true(json_real_value(json_object_get(relative, "mean")) == e->chunk.relative.mean);
+  assert_int_equal(json_array_size(json_object_get(read, "contacts")), 30);
+  assert_int_equal(json_array_size(json_object_get(read, "bodies")), 5);
+  assert_true(json_is_object(json_object_get(json_object_get(read, "energy"), "drift_true")));
+  json_decref(read);
+  json_decref(value);
+  unlink(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(estimates),
+      cmocka_unit_test_setup_teardown(truth_has_no_error, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(errors_are_what_they_say, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(energies_are_the_scenes, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(without_truth_only_the_data, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(diverging_model_is_counted, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(bad_calls, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(files, set_up, tear_down),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,470 @@
+/* Training: the optimiser against numbers by hand, rates, the order of the chunks, epochs, stopping
+ * and going on in memory, and what happens to numbers that are not finite. */
+#include "learn/trainer.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { TRAIN = 11, VALIDATION = 5, BATCH = 4, BATCHES = 3, EPOCHS = 3 };
+
+/* A system with a little data, shared by all tests. */
+typedef struct fixture {
+  carom_system *system;
+  carom_dataset *data;
+} fixture;
+
+static int set_up(void **state) {
+  fixture *f = calloc(1, sizeof *f);
+  if (carom_system_load("cp3", &f->system, NULL) != CAROM_OK) return -1;
+  carom_dataset_options options = carom_default_dataset_options(f->system);
+  options.train = TRAIN;
+  options.validation = VALIDATION;
+  options.test = 1;
+  options.steps = 30;
+  options.threads = 1;
+  *state = f;
+  return carom_dataset_generate(f->system, NULL, &options, &f->data, NULL) == CAROM_OK ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+  fixture *f = *state;
+  carom_dataset_destroy(f->data);
+  carom_system_destroy(f->system);
+  free(f);
+  return 0;
+}
+
+static carom_model *make_model(const fixture *f) {
+  carom_model_options options = carom_default_model_options(f->system);
+  options.hidden_layers = 2;
+  options.hidden_size = 8;
+  options.threads = 1;
+  options.seed = 3;
+  carom_model *model;
+  assert_int_equal(carom_model_create(f->system, &options, &model, NULL), CAROM_OK);
+  return model;
+}
+
+static carom_train_options train_options(void) {
+  carom_train_options options = carom_default_train_options();
+  options.epochs = EPOCHS;
+  options.batch = BATCH;
+  options.seed = 5;
+  return options;
+}
+
+static carom_trainer *make_trainer(const fixture *f, carom_model *model,
+                                   const carom_train_options *options) {
+  carom_trainer *trainer;
+  carom_error error = {0};
+  if (carom_trainer_create(model, f->data, options, &trainer, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+  return trainer;
+}
+
+static void assert_message(const carom_error *error, carom_status status, const char *piece) {
+  assert_int_equal(error->status, status);
+  if (strstr(error->message, piece) == NULL)
+    fail_msg("no '%s' in the message '%s'", piece, error->message);
+}
+
+static void assert_near(double value, double expected, double tolerance) {
+  if (!(fabs(value - expected) <= tolerance)) fail_msg("%.17g, expected %.17g", value, expected);
+}
+
+static void assert_same_parameters(carom_model *a, carom_model *b) {
+  const size_t count = (size_t)carom_model_parameter_count(a);
+  assert_memory_equal(carom_model_parameters(a), carom_model_parameters(b), count * sizeof(double));
+}
+
+/* ---- the optimiser --------------------------------------------------------------------------- */
+
+// three steps worked out with 40 digits
+static void adamw_by_hand(void **state) {
+  (void)state;
+  const adamw_options options = {
+      .rate = 0.1, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.01};
+  const double gradients[] = {0.5, -0.25, 0.125};
+  const double expected[] = {0.89900000199999996, 0.87146729870584616, 0.83655291761594812};
+  adamw a;
+  assert_true(adamw_init(&a, 1));
+  double p = 1.0;
+  for (int k = 0; k < 3; k++) {
+    adamw_step(&a, &options, &gradients[k], &p);
+    assert_near(p, expected[k], 1e-15);
+  }
+  assert_int_equal(a.steps, 3);
+  assert_near(a.m[0], 0.0305, 1e-17);
+  assert_near(a.v[0], 0.00032756275, 1e-18);
+  adamw_free(&a);
+}
+
+// the first step has the length of the rate whatever the gradient; none moves by decay alone
+static void adamw_scales(void **state) {
+  (void)state;
+  const adamw_options options = {
+      .rate = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.5};
+  const double gradient[] = {1e6, -1e-3, 0.0};
+  double p[] = {0.0, 0.0, 2.0};
+  adamw a;
+  assert_true(adamw_init(&a, 3));
+  adamw_step(&a, &options, gradient, p);
+  assert_near(p[0], -1e-3, 1e-12);
+  assert_near(p[1], 1e-3, 2e-8);
+  assert_near(p[2], 2.0 * (1.0 - 5e-4), 1e-15);
+  adamw_free(&a);
+}
+
+/* ---- rates and order ------------------------------------------------------------------------- */
+
+static void rates(void **state) {
+  (void)state;
+  carom_train_options o = carom_default_train_options();
+  o.epochs = 5;
+  for (int epoch = 1; epoch <= 5; epoch++) assert_true(trainer_rate(&o, epoch) == 1e-3);
+  o.schedule = CAROM_COSINE;
+  o.final_rate = 0.2;
+  assert_near(trainer_rate(&o, 1), 1e-3, 1e-18);
+  assert_near(trainer_rate(&o, 3), 0.6e-3, 1e-18);
+  assert_near(trainer_rate(&o, 5), 0.2e-3, 1e-18);
+  for (int epoch = 1; epoch < 5; epoch++)
+    assert_true(trainer_rate(&o, epoch) > trainer_rate(&o, epoch + 1));
+  // beyond the end, and in a training of one epoch
+  assert_near(trainer_rate(&o, 9), 0.2e-3, 1e-18);
+  o.epochs = 1;
+  assert_true(trainer_rate(&o, 1) == 1e-3);
+}
+
+static void shuffles(void **state) {
+  (void)state;
+  enum { COUNT = 200 };
+  int order[4][COUNT], seen[COUNT] = {0};
+  trainer_shuffle(1, 1, COUNT, order[0]);
+  trainer_shuffle(1, 1, COUNT, order[1]);
+  trainer_shuffle(1, 2, COUNT, order[2]);
+  trainer_shuffle(2, 1, COUNT, order[3]);
+  assert_memory_equal(order[0], order[1], sizeof order[0]);
+  assert_memory_not_equal(order[0], order[2], sizeof order[0]);
+  assert_memory_not_equal(order[0], order[3], sizeof order[0]);
+  // every chunk once
+  for (int k = 0; k < COUNT; k++) seen[order[0][k]]++;
+  for (int k = 0; k < COUNT; k++) assert_int_equal(seen[k], 1);
+}
+
+// each of the 6 orders of three chunks comes about equally often
+static void shuffles_evenly(void **state) {
+  (void)state;
+  enum { TRIES = 6000 };
+  int counts[27] = {0}, orders = 0;
+  for (int epoch = 0; epoch < TRIES; epoch++) {
+    int order[3];
+    trainer_shuffle(7, epoch, 3, order);
+    counts[order[0] * 9 + order[1] * 3 + order[2]]++;
+  }
+  for (int k = 0; k < 27; k++) {
+    if (counts[k] == 0) continue;
+    orders++;
+    assert_in_range(counts[k], 850, 1150);
+  }
+  assert_int_equal(orders, 6);
+}
+
+/* ---- epochs ---------------------------------------------------------------------------------- */
+
+// with a rate that changes nothing an epoch's losses are those of all chunks, each counted once
+static void epoch_covers_the_data(void **state) {
+  fixture *f = *state;
+  carom_model *model = make_model(f);
+  carom_train_options options = train_options();
+  options.learning_rate = 1e-200;
+  carom_trainer *trainer = make_trainer(f, model, &options);
+  assert_int_equal(trainer_batch_count(trainer), BATCHES);
+  carom_epoch epoch;
+  assert_int_equal(carom_trainer_epoch(trainer, &epoch, NULL), CAROM_OK);
+  double loss, validation;
+  carom_report reports[2];
+  carom_model_loss(model, &f->data->train, TRAIN, NULL, &loss, NULL, &reports[0], NULL);
+  carom_model_loss(model, &f->data->validation, VALIDATION, NULL, &validation, NULL, &reports[1],
+                   NULL);
+  assert_near(epoch.loss, loss, 1e-13);
+  assert_near(epoch.validation_loss, validation, 1e-13);
+  assert_int_equal(epoch.epoch, 1);
+  assert_true(epoch.best && epoch.gradient_norm > 0.0 && epoch.seconds >= 0.0);
+  assert_int_equal(epoch.report.time_steps, reports[0].time_steps + reports[1].time_steps);
+  assert_int_equal(epoch.report.events, reports[0].events + reports[1].events);
+  assert_int_equal(epoch.report.failed_programs, 0);
+  carom_trainer_destroy(trainer);
+  carom_model_destroy(model);
+}
+
+// an epoch is its batches, in the order of (seed, epoch)
+static void epoch_is_steps(void **state) {
+  fixture *f = *state;
+  carom_model *models[2] = {make_model(f), make_model(f)};
+  const carom_train_options options = train_options();
+  carom_trainer *whole = make_trainer(f, models[0], &options);
+  carom_trainer *steps = make_trainer(f, models[1], &options);
+  assert_int_equal(carom_trainer_epoch(whole, NULL, NULL), CAROM_OK);
+  int order[TRAIN];
+  trainer_shuffle(options.seed, 1, TRAIN, order);
+  for (int first = 0; first < TRAIN; first += BATCH) {
+    const int count = TRAIN - first < BATCH ? TRAIN - first : BATCH;
+    double loss;
+    assert_int_equal(carom_trainer_step(steps, count, order + first, &loss, NULL), CAROM_OK);
+    assert_true(isfinite(loss));
+  }
+  assert_same_parameters(models[0], models[1]);
+  assert_int_equal(steps->optimizer.steps, BATCHES);
+  assert_int_equal(carom_trainer_epochs_done(steps), 0);
+  assert_int_equal(carom_trainer_epochs_done(whole), 1);
+  carom_trainer_destroy(whole);
+  carom_trainer_destroy(steps);
+  carom_model_destroy(models[0]);
+  carom_model_destroy(models[1]);
+}
+
+/* What the callback saw. */
+typedef struct history {
+  int count;
+  int stop_after; /* 0: never */
+  carom_epoch epochs[64];
+} history;
+
+static bool remember(void *user, const carom_epoch *epoch) {
+  history *h = user;
+  h->epochs[h->count++] = *epoch;
+  return h->count != h->stop_after;
+}
+
+static void run_learns_and_tracks_the_best(void **state) {
+  fixture *f = *state;
+  carom_model *model = make_model(f);
+  carom_train_options options = train_options();
+  options.epochs = 20;
+  options.learning_rate = 0.02;
+  options.schedule = CAROM_COSINE;
+  carom_trainer *trainer = make_trainer(f, model, &options);
+  history h = {0};
+  assert_int_equal(carom_trainer_run(trainer, remember, &h, NULL), CAROM_OK);
+  assert_int_equal(h.count, 20);
+  double best = INFINITY;
+  for (int k = 0; k < h.count; k++) {
+    assert_int_equal(h.epochs[k].epoch, k + 1);
+    assert_true(h.epochs[k].learning_rate == trainer_rate(&options, k + 1));
+    assert_int_equal(h.epochs[k].best, h.epochs[k].validation_loss < best);
+    best = fmin(best, h.epochs[k].validation_loss);
+  }
+  assert_true(trainer->state.best_loss == best);
+  assert_true(h.epochs[19].loss < 0.7 * h.epochs[0].loss);
+  // nothing is left to do
+  assert_int_equal(carom_trainer_run(trainer, remember, &h, NULL), CAROM_OK);
+  assert_int_equal(h.count, 20);
+  carom_trainer_destroy(trainer);
+  carom_model_destroy(model);
+}
+
+static void without_validation(void **state) {
+  fixture *f = *state;
+  carom_model *model = make_model(f);
+  carom_dataset data = *f->data;
+  data.validation = (carom_chunks){0};
+  const carom_train_options options = train_options();
+  carom_trainer *trainer;
+  assert_int_equal(carom_trainer_create(model, &data, &options, &trainer, NULL), CAROM_OK);
+  carom_epoch epoch;
+  assert_int_equal(carom_trainer_epoch(trainer, &epoch, NULL), CAROM_OK);
+  assert_true(isnan(epoch.validation_loss) && epoch.best);
+  assert_true(trainer->state.best_loss == epoch.loss);
+  carom_trainer_destroy(trainer);
+  carom_model_destroy(model);
+}
+
+/* ---- stopping and going on ------------------------------------------------------------------- */
+
+typedef struct stopper {
+  int calls, stop_at;
+  int64_t done, total;
+} stopper;
+
+static bool stop_at(void *user, int64_t done, int64_t total) {
+  stopper *s = user;
+  s->done = done;
+  s->total = total;
+  return ++s->calls != s->stop_at;
+}
+
+// stopped after any batch, or after any epoch, it ends at the same bits
+static void stopping_changes_nothing(void **state) {
+  fixture *f = *state;
+  carom_train_options options = train_options();
+  carom_model *model = make_model(f);
+  carom_trainer *trainer = make_trainer(f, model, &options);
+  history h = {0};
+  assert_int_equal(carom_trainer_run(trainer, remember, &h, NULL), CAROM_OK);
+  for (int at = 1; at <= EPOCHS * BATCHES; at++) {
+    stopper stop = {.stop_at = at};
+    options.progress = stop_at;
+    options.progress_user = &stop;
+    carom_model *other = make_model(f);
+    carom_trainer *stopped = make_trainer(f, other, &options);
+    history seen = {.stop_after = 1};
+    carom_error error;
+    int rounds = 0;
+    while (carom_trainer_run(stopped, remember, &seen, &error) != CAROM_OK) {
+      assert_int_equal(error.status, CAROM_INTERRUPTED);
+      rounds++;
+      assert_in_range(rounds, 1, 2);
+    }
+    assert_int_equal(stop.done, EPOCHS * BATCHES);
+    assert_int_equal(stop.total, EPOCHS * BATCHES);
+    assert_same_parameters(model, other);
+    assert_int_equal(seen.count, EPOCHS);
+    for (int k = 0; k < EPOCHS; k++) {
+      assert_true(seen.epochs[k].loss == h.epochs[k].loss);
+      assert_true(seen.epochs[k].validation_loss == h.epochs[k].validation_loss);
+      assert_int_equal(seen.epochs[k].report.events, h.epochs[k].report.events);
+    }
+    carom_trainer_destroy(stopped);
+    carom_model_destroy(other);
+  }
+  carom_trainer_destroy(trainer);
+  carom_model_destroy(model);
+}
+
+/* ---- trouble --------------------------------------------------------------------------------- */
+
+static int segment_offset(const carom_model *model, const char *name) {
+  for (int k = 0; k < carom_model_segment_count(model); k++) {
+    const carom_model_segment s = carom_model_segment_of(model, k);
+    if (strcmp(s.name, name) == 0) return s.offset;
+  }
+  fail_msg("no segment %s", name);
+  return -1;
+}
+
+// a weight that is not a number: named by epoch and batch, and nothing else is touched
+static void not_finite(void **state) {
+  fixture *f = *state;
+  carom_model *model = make_model(f);
+  const carom_train_options options = train_options();
+  carom_trainer *trainer = make_trainer(f, model, &options);
+  assert_int_equal(carom_trainer_epoch(trainer, NULL, NULL), CAROM_OK);
+  const size_t bytes = sizeof(double) * (size_t)carom_model_parameter_count(model);
+  double *parameters = carom_model_parameters(model);
+  double *kept = malloc(bytes), *moments = malloc(bytes);
+  const int weight = segment_offset(model, "weight0");
+  const double good = parameters[weight];
+  parameters[weight] = NAN;
+  memcpy(kept, parameters, bytes);
+  memcpy(moments, trainer->optimizer.m, bytes);
+  carom_error error;
+  assert_int_equal(carom_trainer_epoch(trainer, NULL, &error), CAROM_NUMERICAL_FAILURE);
+  assert_message(&error, CAROM_NUMERICAL_FAILURE, "epoch 2, batch 1 of 3");
+  assert_message(&error, CAROM_NUMERICAL_FAILURE, "smaller learning rate");
+  assert_memory_equal(parameters, kept, bytes);
+  assert_memory_equal(trainer->optimizer.m, moments, bytes);
+  assert_int_equal(trainer->optimizer.steps, BATCHES);
+  assert_int_equal(trainer->state.batches_done, 0);
+  // with the number put right it goes on
+  parameters[weight] = good;
+  assert_int_equal(carom_trainer_epoch(trainer, NULL, &error), CAROM_OK);
+  assert_int_equal(carom_trainer_epochs_done(trainer), 2);
+  free(kept);
+  free(moments);
+  carom_trainer_destroy(trainer);
+  carom_model_destroy(model);
+}
+
+static void refuse(carom_model *model, const carom_dataset *data,
+                   const carom_train_options *options, carom_status status, const char *piece) {
+  carom_error error = {0};
+  carom_trainer *trainer;
+  assert_int_equal(carom_trainer_create(model, data, options, &trainer, &error), status);
+  assert_message(&error, status, piece);
+  assert_null(trainer);
+}
+
+static void bad_data(void **state) {
+  fixture *f = *state;
+  carom_model *model = make_model(f);
+  const carom_train_options options = train_options();
+  carom_dataset data = *f->data;
+  data.train.count = 0;
+  refuse(model, &data, &options, CAROM_INVALID_DATA, "no training chunks");
+  data = *f->data;
+  data.dt = 0.02;
+  refuse(model, &data, &options, CAROM_INVALID_DATA, "time step 0.02, the model 0.01");
+  // chunk 2, state 3, coordinate 1 of three points in the plane
+  double *x = f->data->validation.x + (2 * f->data->validation.states + 3) * 6 + 1, kept = *x;
+  *x = NAN;
+  refuse(model, f->data, &options, CAROM_INVALID_DATA,
+         "validation chunk 2, state 3: coordinate 1 of x is NaN");
+  *x = kept;
+  double *v = f->data->train.v;
+  kept = *v;
+  *v = -INFINITY;
+  refuse(model, f->data, &options, CAROM_INVALID_DATA,
+         "training chunk 0, state 0: coordinate 0 of v is infinite");
+  *v = kept;
+  carom_model_destroy(model);
+}
+
+static void bad_options(void **state) {
+  fixture *f = *state;
+  carom_model *model = make_model(f);
+  carom_train_options options = train_options();
+#define REFUSE(field, value) \
+  options = train_options(); \
+  options.field = (value);   \
+  refuse(model, f->data, &options, CAROM_INVALID_ARGUMENT, "train option " #field)
+  REFUSE(epochs, -1);
+  REFUSE(batch, 0);
+  REFUSE(learning_rate, 0.0);
+  REFUSE(learning_rate, NAN);
+  REFUSE(learning_rate, INFINITY);
+  REFUSE(beta1, 1.0);
+  REFUSE(beta2, -0.1);
+  REFUSE(epsilon, 0.0);
+  REFUSE(weight_decay, -1.0);
+  REFUSE(final_rate, 1.5);
+  REFUSE(schedule, (carom_schedule)7);
+#undef REFUSE
+  options = train_options();
+  refuse(NULL, f->data, &options, CAROM_INVALID_ARGUMENT, "NULL");
+  carom_trainer *trainer = make_trainer(f, model, &options);
+  const int beyond[] = {0, TRAIN};
+  carom_error error;
+  assert_int_equal(carom_trainer_step(trainer, 2, beyond, NULL, &error), CAROM_INVALID_ARGUMENT);
+  assert_message(&error, CAROM_INVALID_ARGUMENT, "indices[1] is 11");
+  assert_int_equal(carom_trainer_step(trainer, TRAIN + 1, NULL, NULL, &error),
+                   CAROM_INVALID_ARGUMENT);
+  assert_int_equal(carom_trainer_step(trainer, TRAIN, NULL, NULL, &error), CAROM_OK);
+  carom_trainer_destroy(trainer);
+  carom_model_destroy(model);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(adamw_by_hand),
+      cmocka_unit_test(adamw_scales),
+      cmocka_unit_test(rates),
+      cmocka_unit_test(shuffles),
+      cmocka_unit_test(shuffles_evenly),
+      cmocka_unit_test(epoch_covers_the_data),
+      cmocka_unit_test(epoch_is_steps),
+      cmocka_unit_test(run_learns_and_tracks_the_best),
+      cmocka_unit_test(without_validation),
+      cmocka_unit_test(stopping_changes_nothing),
+      cmocka_unit_test(not_finite),
+      cmocka_unit_test(bad_data),
+      cmocka_unit_test(bad_options),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
