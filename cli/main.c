@@ -1,5 +1,6 @@
 /* carom: the program. Finds the subcommand and hands over. */
 #include "carom.h"
+#include "cli/blas_kernels.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 
@@ -98,6 +99,10 @@ int main(int argc, char **argv) {
   // `carom help NAME` is `carom NAME --help`
   const command *found = find_command(help ? argv[2] : name);
   if (found == NULL) return unknown_command(help ? argv[2] : name);
+  // commands that run the potential network want the processor's best matrix products
+  static const char *const networked[] = {"train", "evaluate", "bench", "reproduce"};
+  for (size_t i = 0; i < sizeof networked / sizeof networked[0]; i++)
+    if (strcmp(found->name, networked[i]) == 0) use_best_blas_kernels(argv);
   char title[64];
   snprintf(title, sizeof title, "carom %s", found->name);
   char help_option[] = "--help";

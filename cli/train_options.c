@@ -17,6 +17,8 @@ enum option_key {
   KEY_RATE,
   KEY_SCHEDULE,
   KEY_FINAL_RATE,
+  KEY_PROPERTY_RATE,
+  KEY_PAPER,
   KEY_WEIGHT_DECAY,
   KEY_HIDDEN,
   KEY_LAYERS,
@@ -46,12 +48,18 @@ static const struct argp_option options[] = {
     {"initial-friction", KEY_INITIAL_FRICTION, "X", 0,
      "frictions start between 0 and X (0.2; the paper has 1)", 2},
     {NULL, 0, NULL, 0, "Training", 3},
-    {"epochs", KEY_EPOCHS, "N", 0, "passes over the training chunks (1000)", 3},
+    {"epochs", KEY_EPOCHS, "N", 0, "passes over the training chunks (300)", 3},
     {"batch", KEY_BATCH, "N", 0, "chunks of a batch (200)", 3},
-    {"lr", KEY_RATE, "X", 0, "learning rate (1e-3)", 3},
+    {"lr", KEY_RATE, "X", 0, "learning rate (2e-3)", 3},
     {"schedule", KEY_SCHEDULE, "NAME", 0,
-     "constant (default), or cosine: falls to the final rate at the last epoch", 3},
-    {"final-rate", KEY_FINAL_RATE, "X", 0, "last rate of cosine, by the learning rate (0.01)", 3},
+     "cosine (default), which falls to the final rate at the last epoch, or constant", 3},
+    {"final-rate", KEY_FINAL_RATE, "X", 0, "last rate of cosine, by the learning rate (0.005)", 3},
+    {"property-rate", KEY_PROPERTY_RATE, "X", 0,
+     "rate of masses, friction and restitution, by the learning rate (10)", 3},
+    {"paper", KEY_PAPER, NULL, 0,
+     "the paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, frictions that "
+     "start between 0 and 1",
+     3},
     {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "of AdamW (1e-4)", 3},
     {"seed", KEY_SEED, "S", 0, "of the data, the first parameters, the order of chunks (0)", 3},
     {NULL, 0, NULL, 0, "General", 4},
@@ -81,6 +89,10 @@ static bool parse_training(train_arguments *a, int key, char *text, struct argp_
     case KEY_RATE: a->rate = parse_number(state, "--lr", text, 1e-300, 1e300); break;
     case KEY_SCHEDULE: a->schedule = parse_name(state, "--schedule", text, schedule_names); break;
     case KEY_FINAL_RATE: a->final_rate = parse_number(state, "--final-rate", text, 0, 1); break;
+    case KEY_PROPERTY_RATE:
+      a->property_rate = parse_number(state, "--property-rate", text, 1e-300, 1e300);
+      break;
+    case KEY_PAPER: a->paper = true; break;
     case KEY_WEIGHT_DECAY:
       a->weight_decay = parse_number(state, "--weight-decay", text, 0, 1e300);
       break;
@@ -133,7 +145,7 @@ static const struct argp argp = {
     "loss) and last.h5 (the state after the last epoch); data that it makes itself goes to "
     "DIR/data.h5. Ctrl-C ends after the current batch; --resume goes on from there and arrives at "
     "the same bits as a run that was not stopped."
-    "\vExample:\n  carom train cp3 --epochs 200 --schedule cosine -o runs/cp3",
+    "\vExample:\n  carom train cp3 -o runs/cp3 && carom evaluate runs/cp3",
     children,
     NULL,
     NULL};
@@ -151,6 +163,8 @@ train_arguments train_arguments_parse(int argc, char **argv) {
 /* ---- configurations -------------------------------------------------------------------------- */
 
 static void apply_train(const train_arguments *a, carom_train_options *o) {
+  if (a->paper) *o = carom_paper_train_options();
+  if (a->property_rate > 0.0) o->property_rate = a->property_rate;
   if (a->epochs >= 0) o->epochs = a->epochs;
   if (a->batch > 0) o->batch = a->batch;
   if (a->rate > 0.0) o->learning_rate = a->rate;
@@ -166,6 +180,7 @@ static carom_status apply_model(const train_arguments *a, carom_model_options *o
   if (a->layers > 0) o->hidden_layers = a->layers;
   if (a->single_precision) o->single_precision = true;
   if (a->learn_regularizer) o->learn_regularizer = true;
+  if (a->paper) o->initial_friction = 1.0;
   if (a->initial_friction > 0.0) o->initial_friction = a->initial_friction;
   return a->model != NULL ? carom_model_options_by_name(a->model, o, error) : CAROM_OK;
 }

@@ -16,6 +16,8 @@ typedef struct train_arguments {
   double rate;         /* 0 */
   int schedule;        /* -1 */
   double final_rate;   /* -1 */
+  double property_rate; /* 0 */
+  bool paper;
   double weight_decay; /* -1 */
   int hidden;          /* 0 */
   int layers;          /* 0 */

@@ -434,15 +434,16 @@ CAROM_API carom_status carom_model_potential(carom_model *model, int count, cons
 typedef enum carom_schedule { CAROM_CONSTANT, CAROM_COSINE } carom_schedule;
 
 typedef struct carom_train_options {
-  int epochs;            /* 1000 */
+  int epochs;            /* 300 */
   int batch;             /* 200 */
-  double learning_rate;  /* 1e-3 */
+  double learning_rate;  /* 2e-3 */
+  double property_rate;  /* masses, moments, friction and restitution learn at this times the learning
+                            rate: 10 */
   double beta1, beta2;   /* 0.9, 0.999 */
   double epsilon;        /* 1e-8 */
   double weight_decay;   /* 1e-4, decoupled (AdamW) */
-  carom_schedule schedule; /* CAROM_CONSTANT as in the paper; CAROM_COSINE falls to
-                              final_rate * learning_rate at the last epoch */
-  double final_rate;     /* 0.01 */
+  carom_schedule schedule; /* CAROM_COSINE: falls to final_rate * learning_rate at the last epoch */
+  double final_rate;     /* 0.005 */
   uint64_t seed;         /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next
@@ -451,6 +452,9 @@ typedef struct carom_train_options {
 } carom_train_options;
 
 CAROM_API carom_train_options carom_default_train_options(void);
+
+/* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters. */
+CAROM_API carom_train_options carom_paper_train_options(void);
 
 /* What an epoch gave. */
 typedef struct carom_epoch {

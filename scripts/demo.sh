@@ -1,14 +1,34 @@
 #!/usr/bin/env bash
-# Simulates every built-in scene and shows what happened.
-#   scripts/demo.sh PROGRAM [SAMPLES]
+# Learns the chain of three pendulums (cp3) from trajectories and shows learned beside true values.
+#   scripts/demo.sh PROGRAM [FOLDER]      the run goes to FOLDER (build/demo), a former one makes way
+# DEMO_EPOCHS (200) makes it shorter or longer.
 set -euo pipefail
-program=${1:?usage: scripts/demo.sh PROGRAM [SAMPLES]}
-samples=${2:-500}
-cd "$(dirname "$0")/.."
-program=$(realpath "$program")
+program=$(realpath "${1:?usage: scripts/demo.sh PROGRAM [FOLDER]}")
+folder=${2:-$(dirname "$0")/../build/demo}
+epochs=${DEMO_EPOCHS:-200}
+mkdir -p "$folder"
+folder=$(realpath --relative-base=. "$folder")
 
-"$program" list
-basename -s .json scenes/*.json | sort -V | while read -r name; do
-  printf '\n-- carom simulate %s --sample %s --seed 1\n' "$name" "$samples"
-  "$program" simulate "$name" --sample "$samples" --seed 1 </dev/null
-done
+# the files of a former demo; others are left alone
+rm -f "$folder"/{config.json,metrics.csv,data.h5,best.h5,last.h5,evaluation.json,evaluation.h5} \
+  "$folder"/events.out.tfevents.*
+
+# show COMMAND...: prints it, then runs it
+show() {
+  printf '\n$ carom %s\n' "$*"
+  "$program" "$@"
+}
+
+cat <<END
+Three pendulums hang in a chain, swing, and hit rough ground. From 800 pieces of 5 states of their
+motion carom learns what it is not told: masses, potential energy, friction and restitution.
+END
+show train cp3 --single --epochs "$epochs" -o "$folder"
+show evaluate "$folder"
+
+cat <<END
+
+The run is in $folder: metrics.csv has the course of the training (tensorboard --logdir
+$folder shows it), evaluation.h5 predicted and true trajectories, best.h5 the model.
+docs/learning.md tells how to learn from your own trajectories.
+END

@@ -72,7 +72,7 @@ static carom_model *make_model(const carom_system *system, const carom_model_opt
 }
 
 static carom_train_options train_options(void) {
-  carom_train_options options = carom_default_train_options();
+  carom_train_options options = carom_paper_train_options();
   options.epochs = 4;
   options.batch = 2;
   options.learning_rate = 0.01;

@@ -71,7 +71,7 @@ start_run() {
   done
 }
 
-small=(--train 40 --val 8 --test 4 --hidden 16 --layers 2 --steps 40)
+small=(--schedule constant --lr 1e-3 --train 40 --val 8 --test 4 --hidden 16 --layers 2 --steps 40)
 
 # --- a run and its files
 expect 0 'Example:' train --help
@@ -94,7 +94,7 @@ same_run runs/whole runs/parts
 expect 0 'epochs +6 of 6' train --resume -o runs/parts
 same_run runs/whole runs/parts
 expect 0 'friction' train cp3 --data runs/whole/data.h5 --hidden 16 --layers 2 --batch 16 \
-  --epochs 6 -o runs/data
+  --epochs 6 --schedule constant --lr 1e-3 -o runs/data
 holds "own data, same model" cmp runs/whole/last.h5 runs/data/last.h5
 holds "no copy of the data" test ! -e runs/data/data.h5
 expect 0 '"best_epoch"' train --resume --json -o runs/data
@@ -168,7 +168,7 @@ holds "nothing is left of runs that did not begin" test ! -e runs/x
 # --- bad data
 "$make_bad_training" good good.h5
 "$make_bad_training" nan nan.h5
-expect 0 'epochs +2 of 2' train cp3 --data good.h5 --hidden 8 --epochs 2 --val 1 --test 1 -o runs/own
+expect 0 'epochs +2 of 2' train cp3 --data good.h5 --hidden 8 --epochs 2 --schedule constant --val 1 --test 1 -o runs/own
 expect 0 'epochs +3 of 3' train --resume --epochs 3 -o runs/own
 expect 1 'nan.h5: /v\[1\]\[4\]\[1\]\[1\] is NaN' train cp3 --data nan.h5 -o runs/x
 expect 1 'last.h5' train cp3 --data runs/whole/last.h5 -o runs/x

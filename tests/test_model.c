@@ -292,7 +292,7 @@ static void test_golden_steps(void **state) {
     int parameters = carom_model_parameter_count(g.model);
     double *gradient = malloc(sizeof(double) * (size_t)parameters);
     bool *noise = calloc((size_t)parameters, sizeof(bool));
-    carom_train_options options = carom_default_train_options();
+    carom_train_options options = carom_paper_train_options();
     carom_trainer *trainer;
     if (carom_trainer_create(g.model, &g.dataset, &options, &trainer, &error) != CAROM_OK)
       fail_msg("%s", error.message);

@@ -53,7 +53,7 @@ static carom_model *make_model(const fixture *f) {
 }
 
 static carom_train_options train_options(void) {
-  carom_train_options options = carom_default_train_options();
+  carom_train_options options = carom_paper_train_options();
   options.epochs = EPOCHS;
   options.batch = BATCH;
   options.seed = 5;
@@ -126,7 +126,7 @@ static void adamw_scales(void **state) {
 
 static void rates(void **state) {
   (void)state;
-  carom_train_options o = carom_default_train_options();
+  carom_train_options o = carom_paper_train_options();
   o.epochs = 5;
   for (int epoch = 1; epoch <= 5; epoch++) assert_true(trainer_rate(&o, epoch) == 1e-3);
   o.schedule = CAROM_COSINE;

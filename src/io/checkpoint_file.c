@@ -55,7 +55,8 @@ static int train_values(const carom_train_options *o, named_value *values) {
   const named_value all[] = {{"batch", o->batch},           {"learning_rate", o->learning_rate},
                              {"beta1", o->beta1},           {"beta2", o->beta2},
                              {"epsilon", o->epsilon},       {"weight_decay", o->weight_decay},
-                             {"final_rate", o->final_rate}, {"epochs", o->epochs}};
+                             {"final_rate", o->final_rate}, {"property_rate", o->property_rate},
+                             {"epochs", o->epochs}};
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
 }

@@ -23,9 +23,10 @@ void adamw_step(adamw *a, const adamw_options *o, const double *gradient, double
   // the means start at zero: the corrections undo that
   const double correction1 = 1.0 - pow(o->beta1, (double)a->steps);
   const double correction2 = sqrt(1.0 - pow(o->beta2, (double)a->steps));
-  const double keep = 1.0 - o->rate * o->weight_decay;
-  const double step = o->rate / correction1;
   for (int i = 0; i < a->size; i++) {
+    const double rate = i < o->first_count ? o->first_rate : o->rate;
+    const double keep = 1.0 - rate * o->weight_decay;
+    const double step = rate / correction1;
     const double g = gradient[i];
     a->m[i] += (1.0 - o->beta1) * (g - a->m[i]);
     a->v[i] = o->beta2 * a->v[i] + (1.0 - o->beta2) * g * g;

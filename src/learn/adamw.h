@@ -15,6 +15,8 @@ typedef struct adamw_options {
   double beta1, beta2;
   double epsilon;
   double weight_decay;
+  int first_count;   /* the first parameters, this many, ... */
+  double first_rate; /* ... have a rate of their own */
 } adamw_options;
 
 typedef struct adamw {

@@ -13,15 +13,25 @@
 static const uint64_t SHUFFLE_STREAM = (uint64_t)1 << 40;
 
 carom_train_options carom_default_train_options(void) {
-  return (carom_train_options){.epochs = 1000,
+  return (carom_train_options){.epochs = 300,
                                .batch = 200,
-                               .learning_rate = 1e-3,
+                               .learning_rate = 2e-3,
+                               .property_rate = 10,
                                .beta1 = 0.9,
                                .beta2 = 0.999,
                                .epsilon = 1e-8,
                                .weight_decay = 1e-4,
-                               .schedule = CAROM_CONSTANT,
-                               .final_rate = 0.01};
+                               .schedule = CAROM_COSINE,
+                               .final_rate = 0.005};
+}
+
+carom_train_options carom_paper_train_options(void) {
+  carom_train_options options = carom_default_train_options();
+  options.epochs = 1000;
+  options.learning_rate = 1e-3;
+  options.property_rate = 1;
+  options.schedule = CAROM_CONSTANT;
+  return options;
 }
 
 /* ---- what a training needs ------------------------------------------------------------------- */
@@ -41,6 +51,8 @@ static carom_status check_options(const carom_train_options *o, carom_error *err
   if (o->batch < 1) return bad_option("batch", o->batch, "at least 1", error);
   if (!is_between(o->learning_rate, 0.0, HUGE_VAL) || o->learning_rate == 0.0)
     return bad_option("learning_rate", o->learning_rate, "positive", error);
+  if (!is_between(o->property_rate, 0.0, HUGE_VAL) || o->property_rate == 0.0)
+    return bad_option("property_rate", o->property_rate, "positive", error);
   if (!is_between(o->beta1, 0.0, 1.0) || o->beta1 == 1.0)
     return bad_option("beta1", o->beta1, "from 0 to below 1", error);
   if (!is_between(o->beta2, 0.0, 1.0) || o->beta2 == 1.0)
@@ -232,6 +244,16 @@ static double norm(const double *values, int count) {
   return sqrt(sum);
 }
 
+// parameters before those of the network
+static int property_count(const carom_model *model) {
+  int count = 0;
+  for (int i = 0; i < carom_model_segment_count(model); i++) {
+    const carom_model_segment segment = carom_model_segment_of(model, i);
+    if (strcmp(segment.name, "weight0") == 0) count = segment.offset;
+  }
+  return count;
+}
+
 // loss, gradient and update; nothing has changed unless it returns CAROM_OK
 static carom_status take_step(carom_trainer *t, int count, const int *indices, double rate,
                               double *loss, carom_report *report, carom_error *error) {
@@ -242,6 +264,8 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
   if (status != CAROM_OK) return status;
   const carom_train_options *o = &t->options;
   const adamw_options how = {.rate = rate,
+                             .first_count = property_count(t->model),
+                             .first_rate = rate * o->property_rate,
                              .beta1 = o->beta1,
                              .beta2 = o->beta2,
                              .epsilon = o->epsilon,
