@@ -1,14 +1,9 @@
 /* carom evaluate: how well a trained model predicts, and what it learned beside the truth. */
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/evaluate_run.h"
 #include "io/checkpoint_file.h"
-#include "io/dataset_file.h"
-#include "io/evaluation_file.h"
-#include "io/run_config.h"
-#include "learn/dataset.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,16 +12,8 @@
 enum { KEY_DATA = 512, KEY_STEPS, KEY_CHECKPOINT, KEY_SPLIT, KEY_NO_TRUTH, KEY_JSON };
 enum { TABLE_ROWS = 30 };
 
-static const char *const checkpoint_names[] = {"best", "last", NULL};
-static const char *const split_names[] = {"train", "val", "test", NULL};
-
 typedef struct arguments {
-  const char *run;
-  const char *data;
-  int steps;
-  int checkpoint;
-  int split;
-  bool no_truth;
+  evaluate_request request;
   bool json;
 } arguments;
 
@@ -41,7 +28,8 @@ static const struct argp_option options[] = {
     {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
-  arguments *a = state->input;
+  arguments *all = state->input;
+  evaluate_request *a = &all->request;
   switch (key) {
     case KEY_DATA: a->data = text; return 0;
     case KEY_STEPS: a->steps = parse_integer(state, "--steps", text, 1, 1000000); return 0;
@@ -50,7 +38,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_SPLIT: a->split = parse_name(state, "--split", text, split_names); return 0;
     case KEY_NO_TRUTH: a->no_truth = true; return 0;
-    case KEY_JSON: a->json = true; return 0;
+    case KEY_JSON: all->json = true; return 0;
     case ARGP_KEY_ARG:
       if (a->run != NULL) argp_error(state, "one run folder is expected, '%s' is one more", text);
       a->run = text;
@@ -74,99 +62,6 @@ static const struct argp argp = {
     NULL,
     NULL,
     NULL};
-
-/* A run with what was found out about it. */
-typedef struct outcome {
-  run_config config;
-  carom_system *system;
-  carom_model *model;
-  carom_dataset *data;
-  evaluation *result;
-} outcome;
-
-static void outcome_free(outcome *o) {
-  evaluation_destroy(o->result);
-  carom_dataset_destroy(o->data);
-  carom_model_destroy(o->model);
-  carom_system_destroy(o->system);
-  run_config_free(&o->config);
-}
-
-static carom_status in_run(const arguments *a, const char *name, char path[static PATH_MAX],
-                           carom_error *error) {
-  int length = snprintf(path, PATH_MAX, "%s/%s", a->run, name);
-  if (length >= 0 && length < PATH_MAX) return CAROM_OK;
-  return error_set(error, CAROM_INVALID_ARGUMENT, "%s: the path is too long", a->run);
-}
-
-static carom_status load_model(const arguments *a, outcome *o, carom_error *error) {
-  char path[PATH_MAX], name[16];
-  snprintf(name, sizeof name, "%s.h5", checkpoint_names[a->checkpoint]);
-  carom_status status = in_run(a, name, path, error);
-  return status == CAROM_OK ? carom_model_load(o->system, path, &o->model, error) : status;
-}
-
-// the run's data: a path in the configuration is absolute or relative to the run folder
-static carom_status load_data(const arguments *a, outcome *o, carom_error *error) {
-  char path[PATH_MAX];
-  const char *file = a->data != NULL ? a->data : o->config.data;
-  carom_status status = CAROM_OK;
-  if (a->data == NULL && file[0] != '/') {
-    status = in_run(a, file, path, error);
-    file = path;
-  }
-  if (status == CAROM_OK)
-    status = dataset_file_read(o->system, file, &o->config.dataset, &o->data, error);
-  if (status != CAROM_OK) return status;
-  double dt = carom_model_options_of(o->model).dt;
-  if (fabs(o->data->dt - dt) > 1e-9 * dt)
-    return error_set(error, CAROM_INVALID_DATA,
-                     "%s: its time step is %.12g, the model was trained with %.12g", file,
-                     o->data->dt, dt);
-  if (dataset_split(o->data, a->split)->count > 0) return CAROM_OK;
-  return error_set(error, CAROM_INVALID_DATA,
-                   "%s: has no %s chunks to evaluate on; choose others with --split", file,
-                   split_names[a->split]);
-}
-
-// every number, and what was evaluated
-static json_t *describe(const arguments *a, const outcome *o) {
-  const carom_model_options used = carom_model_options_of(o->model);
-  json_t *value = evaluation_to_json(o->system, o->result);
-  json_object_set_new(value, "run", json_string(a->run));
-  json_object_set_new(value, "model", json_string(model_options_name(&used)));
-  json_object_set_new(value, "checkpoint", json_string(checkpoint_names[a->checkpoint]));
-  json_object_set_new(value, "split", json_string(split_names[a->split]));
-  return value;
-}
-
-static carom_status write_files(const arguments *a, const outcome *o, carom_error *error) {
-  char path[PATH_MAX];
-  carom_status status = in_run(a, "evaluation.json", path, error);
-  if (status != CAROM_OK) return status;
-  json_t *value = describe(a, o);
-  status = evaluation_json_write(path, value, error);
-  json_decref(value);
-  if (status == CAROM_OK) status = in_run(a, "evaluation.h5", path, error);
-  if (status == CAROM_OK) status = evaluation_file_write(path, o->system, o->result, error);
-  return status;
-}
-
-static carom_status evaluate(const arguments *a, outcome *o, carom_error *error) {
-  char path[PATH_MAX];
-  carom_status status = in_run(a, "config.json", path, error);
-  if (status == CAROM_OK) status = run_config_read(path, &o->config, &o->system, error);
-  if (status == CAROM_OK) status = load_model(a, o, error);
-  if (status == CAROM_OK) status = load_data(a, o, error);
-  if (status != CAROM_OK) return status;
-  evaluation_options wanted = evaluation_options_default();
-  wanted.steps = a->steps;
-  wanted.truth_known = !a->no_truth;
-  wanted.contact = o->config.data_contact;
-  status = evaluation_run(o->system, o->model, o->data->dt, dataset_split(o->data, a->split),
-                          &o->data->train, &wanted, &o->result, error);
-  return status == CAROM_OK ? write_files(a, o, error) : status;
-}
 
 /* ---- results ---- */
 
@@ -214,7 +109,7 @@ static void print_contact_row(const char *label, const evaluation *e, int fricti
          (long long)states, (long long)chunks);
 }
 
-static void print_contacts(const outcome *o) {
+static void print_contacts(const evaluate_outcome *o) {
   const evaluation *e = o->result;
   const int count = carom_system_describe(o->system).contact_count;
   const int friction = carom_parameter_segment(o->system, CAROM_FRICTION).offset;
@@ -244,14 +139,14 @@ static void print_body_row(const char *label, double learned, double scene) {
 }
 
 // in the plane a body turns about one axis: its motion tells the sum of its moments, not each
-static void print_inertia(const outcome *o, int body_index) {
+static void print_inertia(const evaluate_outcome *o, int body_index) {
   char label[64];
   snprintf(label, sizeof label, "%.40s inertia", carom_system_body_id(o->system, body_index));
   print_body_row(label, evaluation_inertia(o->system, o->result->theta, body_index),
                  evaluation_inertia(o->system, o->result->scene_theta, body_index));
 }
 
-static void print_moments(const outcome *o, int body_index) {
+static void print_moments(const evaluate_outcome *o, int body_index) {
   const evaluation *e = o->result;
   const int d = carom_system_describe(o->system).dimension;
   const int first = carom_parameter_segment(o->system, CAROM_LOG_MOMENT).offset + body_index * d;
@@ -264,7 +159,7 @@ static void print_moments(const outcome *o, int body_index) {
   }
 }
 
-static void print_bodies(const outcome *o) {
+static void print_bodies(const evaluate_outcome *o) {
   const evaluation *e = o->result;
   const int count = carom_system_describe(o->system).body_count;
   printf("\n  %-20s %10s %10s %13s\n", "body", "mass ratio", "scene", "off by");
@@ -278,7 +173,7 @@ static void print_bodies(const outcome *o) {
   if (count > TABLE_ROWS) printf("  ... %d more: --json lists all\n", count - TABLE_ROWS);
 }
 
-static void print_text(const arguments *a, const outcome *o) {
+static void print_text(const evaluate_request *a, const evaluate_outcome *o) {
   const carom_model_options used = carom_model_options_of(o->model);
   const evaluation *e = o->result;
   printf("run            %s: %s of %s, checkpoint %s\n", a->run, model_options_name(&used),
@@ -292,20 +187,21 @@ static void print_text(const arguments *a, const outcome *o) {
   printf("\nwritten        %s/evaluation.json, %s/evaluation.h5\n", a->run, a->run);
 }
 
-static void print_as_json(const arguments *a, const outcome *o) { print_json(describe(a, o)); }
-
 int command_evaluate(int argc, char **argv) {
-  arguments a = {.steps = evaluation_options_default().steps, .split = SPLIT_COUNT - 1};
+  arguments a = {.request = evaluate_request_default()};
   argp_parse(&argp, argc, argv, 0, NULL, &a);
-  outcome o = {0};
+  evaluate_outcome o = {0};
   carom_error error = {0};
   int code = EXIT_SUCCESS;
-  if (evaluate(&a, &o, &error) != CAROM_OK) {
+  if (evaluate_run(&a.request, &o, &error) != CAROM_OK) {
     code = report_failure("evaluate", &error);
   } else {
     report_unsolved("evaluate", &o.result->report);
-    (a.json ? print_as_json : print_text)(&a, &o);
+    if (a.json)
+      print_json(evaluate_describe(&a.request, &o));
+    else
+      print_text(&a.request, &o);
   }
-  outcome_free(&o);
+  evaluate_outcome_free(&o);
   return code;
 }

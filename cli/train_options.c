@@ -38,9 +38,14 @@ static const struct argp_option options[] = {
     {"data", KEY_DATA, "FILE", 0,
      "a data set (`carom dataset`) or trajectories of your own; without it the data is made", 0},
     {"resume", KEY_RESUME, NULL, 0, "go on with the run in DIR from its last checkpoint", 0},
-    {NULL, 0, NULL, 0, "Model", 2},
     {"model", KEY_MODEL, "NAME", 0, "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn or cmr-cd-chnn",
      2},
+    {"seed", KEY_SEED, "S", 0, "of the data, the first parameters, the order of chunks (0)", 3},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
+    {0}};
+
+static const struct argp_option training_options[] = {
+    {NULL, 0, NULL, 0, "Model", 2},
     {"hidden", KEY_HIDDEN, "N", 0, "width of the potential network (256)", 2},
     {"layers", KEY_LAYERS, "N", 0, "its hidden layers (3)", 2},
     {"single", KEY_SINGLE, NULL, 0, "the network in single precision", 2},
@@ -61,12 +66,63 @@ static const struct argp_option options[] = {
      "start between 0 and 1",
      3},
     {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "of AdamW (1e-4)", 3},
-    {"seed", KEY_SEED, "S", 0, "of the data, the first parameters, the order of chunks (0)", 3},
     {NULL, 0, NULL, 0, "General", 4},
     {"threads", KEY_THREADS, "N", 0, "threads (0: as many as the machine has); same result", 4},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
     {"quiet", 'q', NULL, 0, "no progress", 4},
     {0}};
+
+/* ---- options of every training --------------------------------------------------------------- */
+
+static bool parse_schedule(train_arguments *a, int key, char *text, struct argp_state *state) {
+  switch (key) {
+    case KEY_EPOCHS: a->epochs = parse_integer(state, "--epochs", text, 0, INT_MAX - 1); break;
+    case KEY_BATCH: a->batch = parse_integer(state, "--batch", text, 1, INT_MAX); break;
+    case KEY_RATE: a->rate = parse_number(state, "--lr", text, 1e-300, 1e300); break;
+    case KEY_SCHEDULE: a->schedule = parse_name(state, "--schedule", text, schedule_names); break;
+    case KEY_FINAL_RATE: a->final_rate = parse_number(state, "--final-rate", text, 0, 1); break;
+    case KEY_PROPERTY_RATE:
+      a->property_rate = parse_number(state, "--property-rate", text, 1e-300, 1e300);
+      break;
+    case KEY_PAPER: a->paper = true; break;
+    case KEY_WEIGHT_DECAY:
+      a->weight_decay = parse_number(state, "--weight-decay", text, 0, 1e300);
+      break;
+    default: return false;
+  }
+  return true;
+}
+
+static error_t parse_training(int key, char *text, struct argp_state *state) {
+  train_arguments *a = state->input;
+  if (parse_schedule(a, key, text, state)) return 0;
+  switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->dataset; return 0;
+    case KEY_HIDDEN: a->hidden = parse_integer(state, "--hidden", text, 1, 1 << 16); return 0;
+    case KEY_LAYERS: a->layers = parse_integer(state, "--layers", text, 1, 64); return 0;
+    case KEY_SINGLE: a->single_precision = true; return 0;
+    case KEY_LEARN_REGULARIZER: a->learn_regularizer = true; return 0;
+    case KEY_INITIAL_FRICTION:
+      a->initial_friction = parse_number(state, "--initial-friction", text, 1e-300, 1e300);
+      return 0;
+    case KEY_THREADS: a->threads = parse_integer(state, "--threads", text, 0, 1024); return 0;
+    case 'q': a->quiet = true; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_child data_children[] = {{&dataset_argp, 0, NULL, 0}, {0}};
+const struct argp training_argp = {
+    training_options, parse_training, NULL, NULL, data_children, NULL, NULL};
+
+train_arguments train_arguments_default(void) {
+  return (train_arguments){.epochs = -1,
+                           .schedule = -1,
+                           .final_rate = -1.0,
+                           .weight_decay = -1.0,
+                           .dataset = dataset_arguments_default()};
+}
+
+/* ---- options of `carom train` ---------------------------------------------------------------- */
 
 static void check_complete(const train_arguments *a, struct argp_state *state) {
   if (a->scene == NULL && !a->resume)
@@ -82,50 +138,23 @@ static void parse_model(train_arguments *a, char *text, struct argp_state *state
   a->model = text;
 }
 
-static bool parse_training(train_arguments *a, int key, char *text, struct argp_state *state) {
-  switch (key) {
-    case KEY_EPOCHS: a->epochs = parse_integer(state, "--epochs", text, 0, INT_MAX - 1); break;
-    case KEY_BATCH: a->batch = parse_integer(state, "--batch", text, 1, INT_MAX); break;
-    case KEY_RATE: a->rate = parse_number(state, "--lr", text, 1e-300, 1e300); break;
-    case KEY_SCHEDULE: a->schedule = parse_name(state, "--schedule", text, schedule_names); break;
-    case KEY_FINAL_RATE: a->final_rate = parse_number(state, "--final-rate", text, 0, 1); break;
-    case KEY_PROPERTY_RATE:
-      a->property_rate = parse_number(state, "--property-rate", text, 1e-300, 1e300);
-      break;
-    case KEY_PAPER: a->paper = true; break;
-    case KEY_WEIGHT_DECAY:
-      a->weight_decay = parse_number(state, "--weight-decay", text, 0, 1e300);
-      break;
-    case KEY_HIDDEN: a->hidden = parse_integer(state, "--hidden", text, 1, 1 << 16); break;
-    case KEY_LAYERS: a->layers = parse_integer(state, "--layers", text, 1, 64); break;
-    case KEY_MODEL: parse_model(a, text, state); break;
-    case KEY_SINGLE: a->single_precision = true; break;
-    case KEY_LEARN_REGULARIZER: a->learn_regularizer = true; break;
-    case KEY_INITIAL_FRICTION:
-      a->initial_friction = parse_number(state, "--initial-friction", text, 1e-300, 1e300);
-      break;
-    case KEY_SEED:
-      a->seed = parse_seed(state, text);
-      // it has to fit into an integer of JSON
-      if (a->seed > INT64_MAX) argp_error(state, "--seed %s: expected less than 2^63", text);
-      a->has_seed = true;
-      break;
-    default: return false;
-  }
-  return true;
+static void parse_run_seed(train_arguments *a, char *text, struct argp_state *state) {
+  a->seed = parse_seed(state, text);
+  // it has to fit into an integer of JSON
+  if (a->seed > INT64_MAX) argp_error(state, "--seed %s: expected less than 2^63", text);
+  a->has_seed = true;
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   train_arguments *a = state->input;
-  if (parse_training(a, key, text, state)) return 0;
   switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &a->dataset; return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = a; return 0;
     case 'o': a->output = text; return 0;
     case KEY_DATA: a->data = text; return 0;
-    case KEY_THREADS: a->threads = parse_integer(state, "--threads", text, 0, 1024); return 0;
+    case KEY_MODEL: parse_model(a, text, state); return 0;
+    case KEY_SEED: parse_run_seed(a, text, state); return 0;
     case KEY_RESUME: a->resume = true; return 0;
     case KEY_JSON: a->json = true; return 0;
-    case 'q': a->quiet = true; return 0;
     case ARGP_KEY_ARG:
       if (a->scene != NULL) argp_error(state, "one scene is expected, '%s' is one more", text);
       a->scene = text;
@@ -135,7 +164,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-static const struct argp_child children[] = {{&dataset_argp, 0, NULL, 0}, {0}};
+static const struct argp_child children[] = {{&training_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
     options,
     parse,
@@ -151,11 +180,7 @@ static const struct argp argp = {
     NULL};
 
 train_arguments train_arguments_parse(int argc, char **argv) {
-  train_arguments a = {.epochs = -1,
-                       .schedule = -1,
-                       .final_rate = -1.0,
-                       .weight_decay = -1.0,
-                       .dataset = dataset_arguments_default()};
+  train_arguments a = train_arguments_default();
   argp_parse(&argp, argc, argv, 0, NULL, &a);
   return a;
 }

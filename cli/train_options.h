@@ -33,6 +33,12 @@ typedef struct train_arguments {
   bool quiet;
 } train_arguments;
 
+train_arguments train_arguments_default(void);
+
+/* The options that say how to train, not what: to be used as an argp child, whose input is a
+ * train_arguments. */
+extern const struct argp training_argp;
+
 /* Parses; wrong usage ends the program with exit code 2. */
 train_arguments train_arguments_parse(int argc, char **argv);
 

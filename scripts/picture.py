@@ -69,11 +69,10 @@ class Panel:
         self.parts.append(f'<rect x="{x}" y="{y}" width="{number(float(right) - float(x))}" '
                           f'height="{number(float(bottom) - float(y))}" fill="{colour}"/>')
 
-    def svg(self, title, text, index):
-        clip = f'clip-path="url(#panel)"'
+    def svg(self, title, text):
         return "\n".join(
             [f'<g transform="translate({self.left} {GAP})">',
-             f'<rect width="{PANEL}" height="{PANEL}" rx="8" fill="#f8fafc"/>', f"<g {clip}>"]
+             f'<rect width="{PANEL}" height="{PANEL}" rx="8" fill="#f8fafc"/>', '<g clip-path="url(#panel)">']
             + self.parts +
             ["</g>", f'<rect width="{PANEL}" height="{PANEL}" rx="8" fill="none" '
              'stroke="#e2e8f0"/>',
@@ -116,15 +115,15 @@ def draw_disks(panel, x, scene, count):
 
 def project(point):
     """Seen from the front right and above."""
-    azimuth, elevation = math.radians(62), math.radians(20)
+    azimuth, elevation = math.radians(24), math.radians(16)
     across = -math.sin(azimuth) * point[0] + math.cos(azimuth) * point[1]
     depth = math.cos(azimuth) * point[0] + math.sin(azimuth) * point[1]
-    return -across, math.cos(elevation) * point[2] - math.sin(elevation) * depth
+    return across, math.cos(elevation) * point[2] - math.sin(elevation) * depth
 
 
 def draw_gyroscope(panel, x, scene, count):
     shape, wall = scene["bodies"][0]["shape"], -scene["planes"][0]["offset"]
-    corners = [(-1, -0.7), (1, -0.7), (1, 1), (-1, 1)]
+    corners = [(-0.65, -0.6), (0.65, -0.6), (0.65, 0.6), (-0.65, 0.6)]
     points = " ".join(",".join(panel.at(project((a, wall, b)))) for a, b in corners)
     panel.parts.append(f'<polygon points="{points}" fill="{GROUND}" fill-opacity="0.75"/>')
     for state, age in frames(x, count):
@@ -133,8 +132,7 @@ def draw_gyroscope(panel, x, scene, count):
                for a in (2 * math.pi * k / 40 for k in range(40))]
         colour = COLOURS[0] if age < 1 else COLOURS[1]
         width = 1.1 if age < 1 else 2.2
-        panel.line([(0, 0) if k else project((0, 0, 0)) for k in (0,)] + [project(centre)], INK,
-                   width, fade(age, 0.08, 1))
+        panel.line([project((0, 0, 0)), project(centre)], INK, width, fade(age, 0.08, 1))
         panel.line([project(p) for p in rim], colour, width, fade(age, 0.10, 1), close=True)
     panel.line([project(state[0]) for state in x], COLOURS[4], 1, 0.55)
     panel.parts.append('<circle cx="{}" cy="{}" r="3.5" fill="{}"/>'.format(
@@ -153,11 +151,11 @@ def draw_rope(panel, x, scene, count):
 
 # scene, seed, sample, steps, frames, window (low corner, size), how, title, text
 SCENES = [
-    ("cp3", 1, 0, 100, 14, ((-1.2, -1.15), 2.4), draw_pendulums, "cp3",
+    ("cp3", 1, 19, 70, 13, ((-0.62, -1.08), 1.8), draw_pendulums, "cp3",
      "pendulums on rough ground"),
-    ("bd5", 1, 0, 60, 9, ((-0.05, -0.05), 1.1), draw_disks, "bd5", "disks with spin in a box"),
-    ("gyro", 1, 0, 60, 13, ((-0.9, -0.85), 1.8), draw_gyroscope, "gyro", "a top that hits a wall"),
-    ("rope", 1, 0, 120, 16, ((-0.6, -0.62), 1.2), draw_rope, "rope",
+    ("bd5", 1, 11, 60, 9, ((-0.05, -0.05), 1.1), draw_disks, "bd5", "disks with spin in a box"),
+    ("gyro", 1, 14, 48, 13, ((-0.88, -0.86), 1.72), draw_gyroscope, "gyro", "a top that hits a wall"),
+    ("rope", 1, 13, 160, 17, ((-0.57, -0.7), 1.1), draw_rope, "rope",
      "limits of bending and stretch"),
 ]
 
@@ -172,7 +170,7 @@ def main():
         x, content = simulate(sys.argv[1], scene, seed, sample, steps)
         panel = Panel(GAP + k * (PANEL + GAP), *window)
         draw(panel, x, content, count)
-        panels.append(panel.svg(title, text, k))
+        panels.append(panel.svg(title, text))
     width, height = GAP + len(SCENES) * (PANEL + GAP), GAP + PANEL + CAPTION
     with open(output, "w", encoding="utf-8") as file:
         file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '

@@ -4,41 +4,7 @@
 set -u
 
 carom=$(realpath "$1")
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-
-passed=0
-failed=0
-
-pass() { passed=$((passed + 1)); }
-fail() {
-  failed=$((failed + 1))
-  echo "FAILED: $1"
-  sed 's/^/    /' out err 2>/dev/null | head -n 20
-}
-
-# expect CODE PATTERN ARGUMENTS...: exit code, and a piece of the output (standard error included)
-expect() {
-  local code=$1 pattern=$2
-  shift 2
-  "$carom" "$@" >out 2>err </dev/null
-  local found=$?
-  if [ $found -ne "$code" ]; then
-    fail "carom $*: exit code $found, expected $code"
-  elif ! cat out err | grep -qE -- "$pattern"; then
-    fail "carom $*: no '$pattern' in the output"
-  else
-    pass
-  fi
-}
-
-# holds DESCRIPTION COMMAND...: the command succeeds
-holds() {
-  local description=$1
-  shift
-  if "$@" >/dev/null 2>&1; then pass; else fail "$description"; fi
-}
+source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
 
 # says PATTERN: the last output has a line with it
 says() {
@@ -166,5 +132,4 @@ mv kept.h5 run/best.h5
 expect 0 'no-val' dataset cp3 --train 10 --val 0 --test 0 -q -o no-val.h5
 expect 1 'has no test chunks' evaluate run --data no-val.h5
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+finish

@@ -10,41 +10,7 @@ if [ -z "$make_bad_training" ]; then
   echo "make_bad_training is not in $build" >&2
   exit 1
 fi
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-
-passed=0
-failed=0
-
-pass() { passed=$((passed + 1)); }
-fail() {
-  failed=$((failed + 1))
-  echo "FAILED: $1"
-  sed 's/^/    /' out err 2>/dev/null | head -n 20
-}
-
-# expect CODE PATTERN ARGUMENTS...: exit code, and a piece of the output (standard error included)
-expect() {
-  local code=$1 pattern=$2
-  shift 2
-  "$carom" "$@" >out 2>err </dev/null
-  local found=$?
-  if [ $found -ne "$code" ]; then
-    fail "carom $*: exit code $found, expected $code"
-  elif ! cat out err | grep -qE -- "$pattern"; then
-    fail "carom $*: no '$pattern' in the output"
-  else
-    pass
-  fi
-}
-
-# holds DESCRIPTION COMMAND...: the command succeeds
-holds() {
-  local description=$1
-  shift
-  if "$@" >/dev/null 2>&1; then pass; else fail "$description"; fi
-}
+source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
 
 # the metrics without the column of seconds
 timeless() { cut -d, -f7 --complement "$1/metrics.csv"; }
@@ -212,5 +178,4 @@ holds "nothing half-written is left" test -z "$(find runs -name '*.tmp-*')"
 expect 0 'epochs +6 of 6' train --resume --epochs 6 -o runs/full
 same_run runs/full runs/parts
 
-echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+finish

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "learn/model.h"
 #include "nn/gemm.h"
+#include "rollout/report.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

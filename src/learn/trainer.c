@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "rollout/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -203,18 +204,6 @@ void trainer_shuffle(uint64_t seed, int epoch, int count, int *order) {
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-static void add_report(carom_report *into, const carom_report *from) {
-  into->time_steps += from->time_steps;
-  into->events += from->events;
-  into->contacts += from->contacts;
-  into->programs += from->programs;
-  into->interior_programs += from->interior_programs;
-  into->singular_programs += from->singular_programs;
-  into->degenerate_programs += from->degenerate_programs;
-  into->failed_programs += from->failed_programs;
-  if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
-}
-
 // the segment that an entry of the gradient belongs to
 static carom_model_segment segment_at(const carom_model *model, int entry) {
   for (int k = 0; k < carom_model_segment_count(model); k++) {
@@ -344,7 +333,7 @@ static carom_status epoch_batch(carom_trainer *t, double rate, carom_error *erro
   }
   s->loss_sum += loss * count;
   s->gradient_norm = norm(t->gradient, t->optimizer.size);
-  add_report(&s->report, &report);
+  report_merge(&s->report, &report);
   s->batches_done++;
   return CAROM_OK;
 }
@@ -392,7 +381,7 @@ static carom_status validate(carom_trainer *t, double *loss, carom_report *repor
       return advise(status, error);
     }
     sum += value * count;
-    add_report(report, &one);
+    report_merge(report, &one);
   }
   *loss = all->count > 0 ? sum / all->count : NAN;
   return CAROM_OK;
@@ -404,7 +393,7 @@ static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   result->epoch = s->epochs_done + 1;
   result->loss = s->loss_sum / t->dataset->train.count;
   result->gradient_norm = s->gradient_norm;
-  add_report(&result->report, &s->report);
+  report_merge(&result->report, &s->report);
   const bool validated = t->dataset->validation.count > 0;
   const double judged = validated ? result->validation_loss : result->loss;
   result->best = judged < s->best_loss;

@@ -1,6 +1,7 @@
 #include "rollout/rollout.h"
 
 #include "base/error.h"
+#include "rollout/report.h"
 #include "rollout/shard.h"
 
 #include <math.h>

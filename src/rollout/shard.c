@@ -259,20 +259,6 @@ void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape
     memcpy(v0_bar + (size_t)first * size, w->v_bar, sizeof(double) * (size_t)count * size);
 }
 
-/* ---- results of shards together ----------------------------------------------------------- */
-
-void report_merge(carom_report *into, const carom_report *from) {
-  into->time_steps += from->time_steps;
-  into->events += from->events;
-  into->contacts += from->contacts;
-  into->programs += from->programs;
-  into->interior_programs += from->interior_programs;
-  into->singular_programs += from->singular_programs;
-  into->degenerate_programs += from->degenerate_programs;
-  into->failed_programs += from->failed_programs;
-  if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
-}
-
 carom_status shard_error(const shard_result *result, double dt, carom_error *error) {
   switch (result->status) {
     case CAROM_OK:

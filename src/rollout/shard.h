@@ -67,9 +67,6 @@ void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape
                const double *x_bar, const double *v_bar, double *x0_bar, double *v0_bar,
                double *theta_bar, double *potential_bar);
 
-/* Adds the counters of one report to another. */
-void report_merge(carom_report *into, const carom_report *from);
-
 /* What kept a shard from finishing, in words; CAROM_OK if nothing did. */
 carom_status shard_error(const shard_result *result, double dt, carom_error *error);
 

@@ -1,0 +1,43 @@
+/* Evaluating the run in a folder: what `carom evaluate` does but for the printing. */
+#ifndef CAROM_CLI_EVALUATE_RUN_H
+#define CAROM_CLI_EVALUATE_RUN_H
+
+#include "io/run_config.h"
+#include "learn/dataset.h"
+#include "learn/evaluation.h"
+
+#include <jansson.h>
+
+extern const char *const checkpoint_names[]; /* "best", "last" */
+extern const char *const split_names[];      /* "train", "val", "test" */
+
+typedef struct evaluate_request {
+  const char *run;  /* the folder */
+  const char *data; /* NULL: the run's */
+  int steps;        /* of the longer predictions */
+  int checkpoint;
+  int split;
+  bool no_truth;
+} evaluate_request;
+
+/* The best checkpoint on the test chunks. */
+evaluate_request evaluate_request_default(void);
+
+/* A run with what was found out about it. */
+typedef struct evaluate_outcome {
+  run_config config;
+  carom_system *system;
+  carom_model *model;
+  carom_dataset *data;
+  evaluation *result;
+} evaluate_outcome;
+
+/* Evaluates and writes evaluation.h5, then evaluation.json into the folder. `o` is zeroed by the
+ * caller, and to be released after a failure too. */
+carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_error *error);
+void evaluate_outcome_free(evaluate_outcome *o);
+
+/* Every number, and what was evaluated: the content of evaluation.json. */
+json_t *evaluate_describe(const evaluate_request *a, const evaluate_outcome *o);
+
+#endif

@@ -1,0 +1,254 @@
+#include "cli/train_run.h"
+
+#include "base/error.h"
+#include "io/checkpoint_file.h"
+#include "io/dataset_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static carom_status path_in(const train_run *r, const char *name, char path[PATH_MAX],
+                            carom_error *error) {
+  const bool absolute = name[0] == '/';
+  const int length = snprintf(path, PATH_MAX, "%s%s%s", absolute ? "" : r->given->output,
+                              absolute ? "" : "/", name);
+  if (length >= 0 && length < PATH_MAX) return CAROM_OK;
+  return error_set(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", r->given->output);
+}
+
+// makes the folder and those above it
+static carom_status make_folder(train_run *r, carom_error *error) {
+  char path[PATH_MAX];
+  const size_t length = strlen(r->given->output);
+  if (length == 0 || length >= sizeof path)
+    return error_set(error, CAROM_FILE_ERROR, "the name of the run folder is empty or too long");
+  memcpy(path, r->given->output, length + 1);
+  for (size_t k = 1; k <= length; k++) {
+    if (path[k] != '/' && path[k] != '\0') continue;
+    const char kept = path[k];
+    path[k] = '\0';
+    const bool made = mkdir(path, 0777) == 0;
+    if (!made && errno != EEXIST) {
+      return error_set(error, CAROM_FILE_ERROR, "%s: the folder cannot be made: %s", path,
+                       strerror(errno));
+    }
+    path[k] = kept;
+    if (k == length) r->made_folder = made;
+  }
+  return CAROM_OK;
+}
+
+// two trainings in one folder would spoil each other's files
+static carom_status lock_folder(train_run *r, carom_error *error) {
+  r->lock = open(r->given->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (r->lock < 0) {
+    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be opened: %s", r->given->output,
+                     strerror(errno));
+  }
+  if (flock(r->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CAROM_OK;
+  r->busy = true;
+  return error_set(error, CAROM_FILE_ERROR, "%s: another process is training in this folder",
+                   r->given->output);
+}
+
+// a process that was killed while it wrote has left a temporary file (io/atomic_file.h)
+static void remove_leftovers(const train_run *r) {
+  DIR *folder = fdopendir(dup(r->lock));
+  if (folder == NULL) return;
+  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    if (strstr(entry->d_name, ".tmp-") != NULL) unlinkat(r->lock, entry->d_name, 0);
+  }
+  closedir(folder);
+}
+
+static carom_status refuse_run(train_run *r, carom_error *error) {
+  char path[PATH_MAX];
+  carom_status status = path_in(r, "config.json", path, error);
+  if (status != CAROM_OK || access(path, F_OK) != 0) return status;
+  r->usage = true;
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "%s: holds a run already; --resume goes on with it, or take another folder",
+                   r->given->output);
+}
+
+/* ---- beginning and going on ------------------------------------------------------------------ */
+
+static carom_status make_data(train_run *r, const char *path, carom_error *error) {
+  carom_options simulation = carom_default_options(r->system);
+  simulation.contact = r->config.data_contact;
+  carom_dataset_options options = r->config.dataset;
+  progress bar = progress_begin("simulating", "steps", r->given->quiet);
+  options.threads = r->given->threads;
+  options.progress = progress_update;
+  options.progress_user = &bar;
+  carom_status status = carom_dataset_generate(r->system, &simulation, &options, &r->data, error);
+  progress_end(&bar);
+  if (status == CAROM_OK) status = dataset_file_write(r->system, path, r->data, error);
+  return status;
+}
+
+// data that a new run makes, or that is there
+static carom_status load_data(train_run *r, carom_error *error) {
+  char path[PATH_MAX];
+  carom_status status = path_in(r, r->config.data, path, error);
+  if (status != CAROM_OK) return status;
+  if (!r->given->resume && r->given->data == NULL) return make_data(r, path, error);
+  carom_dataset_options options = r->config.dataset;
+  options.threads = r->given->threads;
+  return dataset_file_read(r->system, path, &options, &r->data, error);
+}
+
+static carom_status make_trainer(train_run *r, carom_error *error) {
+  carom_model_options model = r->config.model;
+  model.threads = r->given->threads;
+  carom_train_options train = r->config.train;
+  train.progress = progress_update;
+  train.progress_user = &r->bar;
+  carom_status status = carom_model_create(r->system, &model, &r->model, error);
+  if (status == CAROM_OK)
+    status = carom_trainer_create(r->model, r->data, &train, &r->trainer, error);
+  if (status != CAROM_OK) return status;
+  r->theta = calloc((size_t)carom_parameter_count(r->system) + 1, sizeof(double));
+  if (r->theta == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return properties_make(r->system, &model, &r->properties, error);
+}
+
+// config.json comes last: a folder that has it can be resumed
+static carom_status begin(train_run *r, carom_error *error) {
+  char last[PATH_MAX], config[PATH_MAX];
+  carom_status status = carom_system_load(r->given->scene, &r->system, error);
+  if (status == CAROM_OK) status = train_config_make(r->given, r->system, &r->config, error);
+  if (status == CAROM_OK) status = make_folder(r, error);
+  if (status == CAROM_OK) status = lock_folder(r, error);
+  if (status == CAROM_OK) status = refuse_run(r, error);
+  if (status == CAROM_OK) status = load_data(r, error);
+  if (status != CAROM_OK) return status;
+  r->config.model.dt = r->data->dt;
+  status = make_trainer(r, error);
+  if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
+  if (status == CAROM_OK) status = path_in(r, "config.json", config, error);
+  if (status == CAROM_OK) status = trainer_save(r->trainer, last, error);
+  if (status == CAROM_OK) status = run_config_write(config, &r->config, error);
+  return status;
+}
+
+static carom_status resume(train_run *r, carom_error *error) {
+  char last[PATH_MAX], config[PATH_MAX];
+  carom_status status = path_in(r, "config.json", config, error);
+  if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
+  if (status == CAROM_OK) status = run_config_read(config, &r->config, &r->system, error);
+  if (status == CAROM_OK) status = lock_folder(r, error);
+  if (status != CAROM_OK) return status;
+  remove_leftovers(r);
+  const int epochs = r->config.train.epochs;
+  status = train_config_resume(r->given, r->system, &r->config, error);
+  r->usage = status == CAROM_INVALID_ARGUMENT;
+  if (status == CAROM_OK) status = load_data(r, error);
+  if (status == CAROM_OK) status = make_trainer(r, error);
+  if (status == CAROM_OK) status = trainer_restore(r->trainer, last, error);
+  if (status == CAROM_OK && epochs != r->config.train.epochs)
+    status = run_config_write(config, &r->config, error);
+  return status;
+}
+
+/* ---- training -------------------------------------------------------------------------------- */
+
+static void add_counts(carom_report *into, const carom_report *from) {
+  into->programs += from->programs;
+  into->failed_programs += from->failed_programs;
+  into->degenerate_programs += from->degenerate_programs;
+  into->events += from->events;
+  into->worst_residual = fmax(into->worst_residual, from->worst_residual);
+}
+
+static void show_epoch(train_run *r, const carom_epoch *e) {
+  char validation[32] = "", properties[64] = "";
+  if (isfinite(e->validation_loss))
+    snprintf(validation, sizeof validation, "  val %.3e", e->validation_loss);
+  const carom_segment_info mu = carom_parameter_segment(r->system, CAROM_FRICTION);
+  const carom_segment_info bounce = carom_parameter_segment(r->system, CAROM_RESTITUTION);
+  if (r->config.model.shared_properties && mu.size > 0) {
+    snprintf(properties, sizeof properties, "  mu %.4f  e %.4f", r->theta[mu.offset],
+             r->theta[bounce.offset]);
+  }
+  progress_note(&r->bar, "epoch %d/%d  loss %.3e%s%s", e->epoch, r->config.train.epochs, e->loss,
+                validation, properties);
+}
+
+// first the metrics, then the best, then the last: what is cut off in between is done again
+static carom_status save_epoch(train_run *r, const carom_epoch *e, carom_error *error) {
+  char best[PATH_MAX], last[PATH_MAX];
+  carom_status status = path_in(r, "best.h5", best, error);
+  if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
+  if (status == CAROM_OK) status = metrics_add(r->metrics, e, r->theta, error);
+  if (status == CAROM_OK && e->best) status = carom_model_save(r->model, best, error);
+  if (status == CAROM_OK) status = trainer_save(r->trainer, last, error);
+  return status;
+}
+
+static bool on_epoch(void *user, const carom_epoch *e) {
+  train_run *r = user;
+  r->last = *e;
+  carom_model_theta(r->model, r->theta);
+  add_counts(&r->report, &e->report);
+  show_epoch(r, e);
+  return save_epoch(r, e, &r->failure) == CAROM_OK && !interrupted();
+}
+
+static carom_status train(train_run *r, carom_error *error) {
+  const training_state *s = &r->trainer->state;
+  carom_status status =
+      metrics_open(r->given->output, &r->properties, s->epochs_done, &r->metrics, error);
+  if (status != CAROM_OK) return status;
+  r->bar = progress_begin("training", "batches", r->given->quiet);
+  r->bar.first = (int64_t)trainer_batch_count(r->trainer) * s->epochs_done + s->batches_done;
+  status = carom_trainer_run(r->trainer, on_epoch, r, error);
+  progress_end(&r->bar);
+  if (r->failure.status != CAROM_OK) {
+    if (error != NULL) *error = r->failure;
+    return r->failure.status;
+  }
+  if (status != CAROM_INTERRUPTED) return status;
+  // stopped between two batches: that is a state to go on from too
+  char last[PATH_MAX];
+  carom_error trouble;
+  if (path_in(r, "last.h5", last, &trouble) == CAROM_OK &&
+      trainer_save(r->trainer, last, &trouble) == CAROM_OK) {
+    return status;
+  }
+  *error = trouble;
+  return trouble.status;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+carom_status train_run_do(train_run *r, const train_arguments *given, carom_error *error) {
+  *r = (train_run){.given = given, .lock = -1};
+  carom_status status = given->resume ? resume(r, error) : begin(r, error);
+  return status == CAROM_OK ? train(r, error) : status;
+}
+
+void train_run_close(train_run *r) {
+  // a folder made for nothing goes away; one with files in it stays
+  if (r->made_folder && r->metrics == NULL) rmdir(r->given->output);
+  metrics_close(r->metrics);
+  properties_free(&r->properties);
+  free(r->theta);
+  carom_trainer_destroy(r->trainer);
+  carom_model_destroy(r->model);
+  carom_dataset_destroy(r->data);
+  carom_system_destroy(r->system);
+  run_config_free(&r->config);
+  if (r->lock >= 0) close(r->lock);
+}

@@ -1,0 +1,37 @@
+/* One training in its run folder: begun or taken up, trained, saved epoch by epoch. `carom train` makes
+ * one, `carom reproduce` many. Nothing is printed here but progress. */
+#ifndef CAROM_CLI_TRAIN_RUN_H
+#define CAROM_CLI_TRAIN_RUN_H
+
+#include "cli/progress.h"
+#include "cli/train_options.h"
+#include "io/metrics_file.h"
+#include "learn/trainer.h"
+
+typedef struct train_run {
+  const train_arguments *given;
+  bool made_folder;
+  int lock;   /* descriptor of the folder, locked; -1 */
+  bool usage; /* the failure is one of usage */
+  bool busy;  /* the failure: another process trains in this folder */
+  run_config config;
+  carom_system *system;
+  carom_dataset *data;
+  carom_model *model;
+  carom_trainer *trainer;
+  property_list properties;
+  double *theta;         /* of the model after the last epoch */
+  metrics_file *metrics; /* NULL until the training has begun */
+  progress bar;
+  carom_report report; /* of all epochs of this process */
+  carom_epoch last;
+  carom_error failure; /* in the callback */
+} train_run;
+
+/* Makes the folder, the data and the model, or loads them where given->resume is set, and trains the
+ * epochs that are left. The folder stays locked until train_run_close, which is due after a failure
+ * too. `given` must outlive the run. CAROM_INTERRUPTED after Ctrl-C: the state is saved. */
+carom_status train_run_do(train_run *r, const train_arguments *given, carom_error *error);
+void train_run_close(train_run *r);
+
+#endif

@@ -1,0 +1,13 @@
+#include "rollout/report.h"
+
+void report_merge(carom_report *into, const carom_report *from) {
+  into->time_steps += from->time_steps;
+  into->events += from->events;
+  into->contacts += from->contacts;
+  into->programs += from->programs;
+  into->interior_programs += from->interior_programs;
+  into->singular_programs += from->singular_programs;
+  into->degenerate_programs += from->degenerate_programs;
+  into->failed_programs += from->failed_programs;
+  if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
+}

@@ -1,0 +1,43 @@
+# What the tests of the command line share; sourced after `carom` is set. Works in a folder of its own
+# that is removed at the end.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+
+passed=0
+failed=0
+
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  echo "FAILED: $1"
+  sed 's/^/    /' out err 2>/dev/null | head -n 20
+}
+
+# expect CODE PATTERN ARGUMENTS...: exit code, and a piece of the output (standard error included)
+expect() {
+  local code=$1 pattern=$2
+  shift 2
+  "$carom" "$@" >out 2>err </dev/null
+  local found=$?
+  if [ $found -ne "$code" ]; then
+    fail "carom $*: exit code $found, expected $code"
+  elif ! cat out err | grep -qE -- "$pattern"; then
+    fail "carom $*: no '$pattern' in the output"
+  else
+    pass
+  fi
+}
+
+# holds DESCRIPTION COMMAND...: the command succeeds
+holds() {
+  local description=$1
+  shift
+  if "$@" >/dev/null 2>&1; then pass; else fail "$description"; fi
+}
+
+# finish: the closing line; the script's exit code
+finish() {
+  echo "$passed passed, $failed failed"
+  [ $failed -eq 0 ]
+}
