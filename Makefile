@@ -7,7 +7,7 @@ FORMATTED := $(wildcard include/*.h src/*/*.[ch] cli/*.[ch] bench/*.[ch] example
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all dependencies demo test asan bench fuzz install format check-format clean help
+.PHONY: all dependencies demo test asan bench fuzz install format check-format picture clean help
 
 all: dependencies ## build the library and the program in build/release
 	@cmake --preset release >/dev/null
@@ -16,7 +16,7 @@ all: dependencies ## build the library and the program in build/release
 dependencies:
 	@scripts/install-dependencies.sh build
 
-demo: all ## simulate every built-in scene and say what happened
+demo: all ## learn friction, masses and potential of cp3 from trajectories (less than a minute)
 	@scripts/demo.sh $(BUILD)/carom
 
 test: ## everything that has to hold before a change is accepted
@@ -31,7 +31,7 @@ fuzz: ## fuzz the scene parser for FUZZ_SECONDS (20)
 	@scripts/install-dependencies.sh test
 	@scripts/test.sh fuzz
 
-bench: all ## measure: contact events, scenes, ropes, groups
+bench: all ## measure: contact events, scenes, ropes, groups, training
 	@$(BUILD)/carom bench
 
 install: all ## install below PREFIX (/usr/local); DESTDIR is heeded
@@ -44,6 +44,9 @@ format: ## lay out every C file with clang-format
 check-format: ## say which C files clang-format would change
 	@scripts/install-dependencies.sh format
 	@clang-format --dry-run --Werror $(FORMATTED)
+
+picture: all ## draw docs/scenes.svg again (needs python3-h5py)
+	@scripts/picture.py $(BUILD)/carom
 
 clean: ## remove build/
 	@rm -rf build

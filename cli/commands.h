@@ -10,6 +10,7 @@ int command_check(int argc, char **argv);
 int command_dataset(int argc, char **argv);
 int command_evaluate(int argc, char **argv);
 int command_train(int argc, char **argv);
+int command_reproduce(int argc, char **argv);
 int command_solve(int argc, char **argv);
 int command_bench(int argc, char **argv);
 

@@ -24,6 +24,7 @@ static const command commands[] = {
     {"dataset", command_dataset, "make chunks of trajectories to learn from"},
     {"train", command_train, "learn masses, potential and contact properties from trajectories"},
     {"evaluate", command_evaluate, "errors of a trained model, what it learned beside the truth"},
+    {"reproduce", command_reproduce, "the paper's experiments and tables"},
     {"solve", command_solve, "solve one cone program from a file"},
     {"bench", command_bench, "measure the speed of the engine"},
 };

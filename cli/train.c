@@ -29,7 +29,8 @@ static carom_status best_theta(const train_run *r, double *theta, carom_error *e
   return CAROM_OK;
 }
 
-static void print_text(const train_run *r, const double *learned, const double *truth, double seconds) {
+static void print_text(const train_run *r, const double *learned, const double *truth,
+                       double seconds) {
   const carom_system_info info = carom_system_describe(r->system);
   const training_state *s = &r->trainer->state;
   printf("scene          %s (%s)\n", info.name, info.description);

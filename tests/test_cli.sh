@@ -26,7 +26,11 @@ expect 0 '^carom [0-9]+\.[0-9]+\.[0-9]+$' --version
 expect 2 'Usage: carom COMMAND'
 expect 2 "did you mean 'simulate'" simulat
 expect 2 'carom --help' frobnicate
-for command in list simulate gradient check solve bench; do
+commands=$("$carom" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+for command in list simulate gradient check dataset train evaluate solve bench; do
+  holds "carom --help names $command" grep -qx "$command" <<<"$commands"
+done
+for command in $commands; do
   expect 0 'Example:' "$command" --help
   expect 0 'Usage: carom '"$command" help "$command"
   expect 2 'unrecognized option' "$command" --no-such-option

@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "learn/chunks.h"
 #include "learn/noise.h"
-#include "rollout/shard.h"
+#include "rollout/report.h"
+#include "system/system.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "physics/potential.h"
-#include "rollout/shard.h"
+#include "rollout/report.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -153,13 +153,15 @@ void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gra
   for (int i = 0; m->moment >= 0 && i < s->body_count * s->dimension; i++)
     gradient[m->moment + i] += theta_bar[s->segments[CAROM_LOG_MOMENT].offset + i];
 
-  // in the forward pass this was max(p, 0) and clip(p / 6 + 1/2, 0, 1): slopes 0 outside
+  // in the forward pass this was max(p, 0) and clip(p / 6 + 1/2, 0, 1): slopes 0 outside, unless a
+  // descent would lead back inside, so that a parameter that overshot the end can return
   const double *friction_bar = theta_bar + s->segments[CAROM_FRICTION].offset;
   const double *restitution_bar = theta_bar + s->segments[CAROM_RESTITUTION].offset;
   for (int i = 0; i < s->contact_count; i++) {
     int k = m->property_count == 1 ? 0 : i;
-    if (p[m->friction + k] > 0) gradient[m->friction + k] += friction_bar[i];
-    if (fabs(p[m->restitution + k]) < 3)
+    double f = p[m->friction + k], e = p[m->restitution + k];
+    if (f > 0 || friction_bar[i] < 0) gradient[m->friction + k] += friction_bar[i];
+    if ((e < 3 || restitution_bar[i] > 0) && (e > -3 || restitution_bar[i] < 0))
       gradient[m->restitution + k] += restitution_bar[i] / 6;
   }
   if (m->regularizer >= 0)

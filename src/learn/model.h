@@ -1,7 +1,8 @@
 /* Inside view of a model: its parameters and what they stand for.
  *
  *   mass, moment    logarithms, as the engine takes them
- *   friction        p -> max(p, 0)
+ *   friction        p -> max(p, 0); at the ends of its range a parameter takes the derivative of the
+ *                   side that leads back
  *   restitution     p -> clip(p / 6 + 1/2, 0, 1), the hard sigmoid
  *   regularizer     p -> softplus(p), where it is learned
  *   network         as it is (nn/mlp.h) */

@@ -1,0 +1,365 @@
+/* carom reproduce: the paper's experiments, run after run, and their tables. */
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/evaluate_run.h"
+#include "cli/paper_values.h"
+#include "cli/reproduce_table.h"
+#include "cli/train_command.h"
+#include "cli/train_run.h"
+#include "io/atomic_file.h"
+#include "io/evaluation_file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEY_TASKS = 4096, KEY_MODELS, KEY_SEEDS, KEY_TABLES, KEY_JSON };
+enum { MOST_NAMES = 64 };
+
+static const char *const experiments[] = {"learning", NULL};
+
+/* Names given as one word, "a,b,c"; they point into it. */
+typedef struct name_list {
+  const char *names[MOST_NAMES];
+  int count;
+} name_list;
+
+typedef struct arguments {
+  int experiment; /* -1 */
+  const char *output;
+  name_list tasks, models;
+  int seeds;
+  bool tables_only;
+  bool json;
+  train_arguments training; /* of every run */
+} arguments;
+
+static const struct argp_option options[] = {
+    {"output", 'o', "DIR", 0, "folder of the runs and the tables", 0},
+    {"tasks", KEY_TASKS, "A,B,...", 0, "built-in scenes (the paper's eight)", 0},
+    {"models", KEY_MODELS, "A,B,...", 0, "models (all four)", 0},
+    {"seeds", KEY_SEEDS, "N", 0, "seeds of each, 0 to N-1 (1)", 0},
+    {"tables", KEY_TABLES, NULL, 0, "train nothing, write the tables of what is there", 0},
+    {"json", KEY_JSON, NULL, 0, "the tables as JSON", 4},
+    {0}};
+
+/* ---- the command line ------------------------------------------------------------------------ */
+
+static void add_name(struct argp_state *state, const char *option, name_list *list,
+                     const char *name) {
+  for (int k = 0; k < list->count; k++) {
+    if (strcmp(list->names[k], name) == 0) argp_error(state, "%s: %s is there twice", option, name);
+  }
+  if (list->count == MOST_NAMES) argp_error(state, "%s: more than %d names", option, MOST_NAMES);
+  list->names[list->count++] = name;
+}
+
+static void parse_tasks(struct argp_state *state, char *text, name_list *list) {
+  list->count = 0;
+  for (char *name; (name = strsep(&text, ",")) != NULL;) {
+    int k = 0;
+    while (k < carom_scene_count() && strcmp(carom_scene_name(k), name) != 0) k++;
+    if (k == carom_scene_count())
+      argp_error(state, "--tasks: '%s' is not a built-in scene (`carom list`)", name);
+    add_name(state, "--tasks", list, name);
+  }
+}
+
+static void parse_models(struct argp_state *state, char *text, name_list *list) {
+  list->count = 0;
+  for (char *name; (name = strsep(&text, ",")) != NULL;) {
+    carom_model_options unused = {0};
+    carom_error error;
+    if (carom_model_options_by_name(name, &unused, &error) != CAROM_OK)
+      argp_error(state, "--models: %s", error.message);
+    add_name(state, "--models", list, name);
+  }
+}
+
+static void check_complete(arguments *a, struct argp_state *state) {
+  if (a->experiment < 0) argp_error(state, "what to reproduce is missing: learning");
+  if (a->output == NULL) argp_error(state, "-o DIR is missing: the folder of the runs");
+  for (int k = 0; a->tasks.count == k && paper_tasks[k] != NULL; k++)
+    a->tasks.names[a->tasks.count++] = paper_tasks[k];
+  for (int k = 0; a->models.count == k && k < carom_model_name_count(); k++)
+    a->models.names[a->models.count++] = carom_model_name(k);
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->training; return 0;
+    case 'o': a->output = text; return 0;
+    case KEY_TASKS: parse_tasks(state, text, &a->tasks); return 0;
+    case KEY_MODELS: parse_models(state, text, &a->models); return 0;
+    case KEY_SEEDS: a->seeds = parse_integer(state, "--seeds", text, 1, 100000); return 0;
+    case KEY_TABLES: a->tables_only = true; return 0;
+    case KEY_JSON: a->json = true; return 0;
+    case ARGP_KEY_ARG:
+      if (a->experiment >= 0) argp_error(state, "one experiment is expected, '%s' is more", text);
+      a->experiment = parse_name(state, "WHAT", text, experiments);
+      return 0;
+    case ARGP_KEY_END: check_complete(a, state); return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp_child children[] = {{&training_argp, 0, NULL, 0}, {0}};
+static const struct argp argp = {
+    options,
+    parse,
+    "learning -o DIR",
+    "Reproduces the paper's section 4: trains and evaluates every model on every task, each run in "
+    "DIR/<task>/<model>/seed<k> as `carom train` and `carom evaluate` make it, and writes learned "
+    "values and errors beside the true ones and the paper's to DIR/learning.md and "
+    "DIR/learning.json, from all runs under DIR. What is done is not done again: after Ctrl-C the "
+    "same command goes on, and several processes may share the work in one folder."
+    "\vExample:\n  carom reproduce learning --tasks cp3,gyro --models cm-cd-clnn --seeds 3 -o "
+    "results",
+    children,
+    NULL,
+    NULL};
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static carom_status write_text(const char *path, const char *text, carom_error *error) {
+  atomic_file file;
+  carom_status status = atomic_file_open(path, &file, error);
+  if (status != CAROM_OK) return status;
+  status = atomic_file_write(&file, text, strlen(text), error);
+  if (status == CAROM_OK) return atomic_file_commit(&file, error);
+  atomic_file_discard(&file);
+  return status;
+}
+
+static carom_status write_both(const arguments *a, const json_t *tables, carom_error *error) {
+  char path[PATH_MAX];
+  char *text = learning_text(tables);
+  if (text == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  snprintf(path, sizeof path, "%s/learning.json", a->output);
+  carom_status status = evaluation_json_write(path, tables, error);
+  snprintf(path, sizeof path, "%s/learning.md", a->output);
+  if (status == CAROM_OK) status = write_text(path, text, error);
+  free(text);
+  return status;
+}
+
+/* Writes the tables of all evaluated runs there are; `tables` is released by the caller. NULL where
+ * there are none. */
+static carom_status write_tables(const arguments *a, const char *command, json_t **tables,
+                                 carom_error *error) {
+  *tables = NULL;
+  result_list list;
+  carom_status status = results_collect(a->output, &list, error);
+  if (status != CAROM_OK || list.count == 0) return status;
+  *tables = learning_json(&list, command);
+  results_free(&list);
+  if (*tables == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return write_both(a, *tables, error);
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* How far the work has come. */
+typedef struct work {
+  const arguments *given;
+  const char *command;
+  int total, number;                /* of runs; of the one at hand, from 1 */
+  int done, before, elsewhere, bad; /* trained now, found, in another process, diverged */
+} work;
+
+static bool exists_in(const char *folder, const char *name) {
+  char path[PATH_MAX];
+  const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
+  return length < PATH_MAX && access(path, F_OK) == 0;
+}
+
+// a run that is there was perhaps made with other options than those given now
+static void warn_other_options(const train_arguments *given) {
+  char path[PATH_MAX];
+  run_config config;
+  carom_system *system;
+  carom_error error = {0};
+  snprintf(path, sizeof path, "%s/config.json", given->output);
+  if (run_config_read(path, &config, &system, &error) != CAROM_OK) return;
+  const int epochs = config.train.epochs;
+  if (train_config_resume(given, system, &config, &error) == CAROM_INVALID_ARGUMENT)
+    fprintf(stderr, "carom reproduce: WARNING: kept as it is, though: %s\n", error.message);
+  else if (epochs != config.train.epochs)
+    fprintf(stderr, "carom reproduce: WARNING: kept as it is, though: %s: has %d epochs, not %d\n",
+            given->output, epochs, config.train.epochs);
+  run_config_free(&config);
+  carom_system_destroy(system);
+}
+
+static void print_run(const train_run *r, const evaluation *e) {
+  printf("%-8s %-12s seed %llu  %d epochs  error %.2e +- %.1e",
+         carom_system_describe(r->system).name, r->given->model, (unsigned long long)r->given->seed,
+         carom_trainer_epochs_done(r->trainer), e->chunk.relative.mean,
+         e->chunk.relative.half_width);
+  const carom_segment_info mu = carom_parameter_segment(r->system, CAROM_FRICTION);
+  const carom_segment_info bounce = carom_parameter_segment(r->system, CAROM_RESTITUTION);
+  if (r->config.model.shared_properties && mu.size > 0)
+    printf("  mu %.5f (%.3g)  e %.5f (%.3g)", e->theta[mu.offset], e->scene_theta[mu.offset],
+           e->theta[bounce.offset], e->scene_theta[bounce.offset]);
+  putchar('\n');
+  fflush(stdout);
+}
+
+static carom_status evaluate_trained(const train_run *r, bool quiet, carom_error *error) {
+  evaluate_request request = evaluate_request_default();
+  request.run = r->given->output;
+  evaluate_outcome o = {0};
+  carom_status status = evaluate_run(&request, &o, error);
+  if (status == CAROM_OK) {
+    report_unsolved("reproduce", &o.result->report);
+    if (!quiet) print_run(r, o.result);
+  }
+  evaluate_outcome_free(&o);
+  return status;
+}
+
+// what stopped a run; whether the others can go on
+static int explain(work *w, const train_run *r, const carom_error *error) {
+  if (r->busy) {
+    w->elsewhere++;
+    return EXIT_SUCCESS;
+  }
+  if (error->status == CAROM_INTERRUPTED) {
+    fprintf(stderr, "carom reproduce: interrupted in %s; the same command goes on\n",
+            r->given->output);
+    return EXIT_INTERRUPTED;
+  }
+  fprintf(stderr, "carom reproduce: %s: %s\n", r->given->output, error->message);
+  if (error->status != CAROM_NUMERICAL_FAILURE) return r->usage ? EXIT_USAGE : EXIT_FAILURE;
+  w->bad++;
+  return EXIT_SUCCESS;
+}
+
+// trains and evaluates; the folder stays locked until both are done
+static int do_run(work *w, const train_arguments *given) {
+  train_run r;
+  carom_error error = {0};
+  json_t *tables = NULL;
+  int code = EXIT_SUCCESS;
+  carom_status status = train_run_do(&r, given, &error);
+  report_unsolved("reproduce", &r.report);
+  if (status == CAROM_OK) status = evaluate_trained(&r, w->given->json, &error);
+  if (status == CAROM_OK) {
+    w->done++;
+    status = write_tables(w->given, w->command, &tables, &error);
+    json_decref(tables);
+  }
+  if (status != CAROM_OK) code = explain(w, &r, &error);
+  train_run_close(&r);
+  return code;
+}
+
+static int one_run(work *w, const char *task, const char *model, int seed) {
+  const arguments *a = w->given;
+  char folder[PATH_MAX];
+  if (snprintf(folder, sizeof folder, "%s/%s/%s/seed%d", a->output, task, model, seed) >=
+      PATH_MAX) {
+    fprintf(stderr, "carom reproduce: %.200s...: the name is too long\n", a->output);
+    return EXIT_FAILURE;
+  }
+  train_arguments given = a->training;
+  given.scene = task;
+  given.model = model;
+  given.output = folder;
+  given.has_seed = true;
+  given.seed = (uint64_t)seed;
+  given.resume = exists_in(folder, "config.json");
+  w->number++;
+  if (exists_in(folder, "evaluation.json")) {
+    warn_other_options(&given);
+    w->before++;
+    return EXIT_SUCCESS;
+  }
+  if (!given.quiet)
+    fprintf(stderr, "run %d of %d: %s %s seed %d%s\n", w->number, w->total, task, model, seed,
+            given.resume ? ", taken up" : "");
+  return do_run(w, &given);
+}
+
+// all tasks and models with one seed before the next: tables are whole as early as can be
+static int all_runs(work *w) {
+  const arguments *a = w->given;
+  w->total = a->seeds * a->tasks.count * a->models.count;
+  for (int seed = 0; seed < a->seeds; seed++) {
+    for (int task = 0; task < a->tasks.count; task++) {
+      for (int model = 0; model < a->models.count; model++) {
+        int code = one_run(w, a->tasks.names[task], a->models.names[model], seed);
+        if (code != EXIT_SUCCESS) return code;
+        if (!interrupted()) continue;
+        fputs("carom reproduce: interrupted; the same command goes on\n", stderr);
+        return EXIT_INTERRUPTED;
+      }
+    }
+  }
+  return EXIT_SUCCESS;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static void print_summary(const work *w) {
+  const arguments *a = w->given;
+  if (!a->tables_only) {
+    printf("runs           %d trained, %d were there", w->done, w->before);
+    if (w->elsewhere > 0) printf(", %d are trained by another process", w->elsewhere);
+    if (w->bad > 0) printf(", %d FAILED", w->bad);
+    putchar('\n');
+  }
+  printf("written        %s/learning.md, %s/learning.json\n", a->output, a->output);
+}
+
+// a file that would spoil the tables is better found before the work than after it
+static int begin(const work *w) {
+  json_t *tables;
+  carom_error error = {0};
+  carom_status status = write_tables(w->given, w->command, &tables, &error);
+  json_decref(tables);
+  return status == CAROM_OK ? EXIT_SUCCESS : report_failure("reproduce", &error);
+}
+
+static int finish(const work *w) {
+  json_t *tables;
+  carom_error error = {0};
+  carom_status status = write_tables(w->given, w->command, &tables, &error);
+  if (status == CAROM_OK && tables == NULL)
+    status = error_set(&error, CAROM_INVALID_DATA,
+                       "%s: holds no evaluated run <task>/<model>/seed<k>", w->given->output);
+  if (status != CAROM_OK) {
+    json_decref(tables);
+    fprintf(stderr, "carom reproduce: %s\n", error.message);
+    return EXIT_FAILURE;
+  }
+  if (w->given->json) {
+    print_json(tables);
+  } else {
+    print_summary(w);
+    json_decref(tables);
+  }
+  return w->bad > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int command_reproduce(int argc, char **argv) {
+  arguments a = {.experiment = -1, .seeds = 1, .training = train_arguments_default()};
+  // parsing cuts lists of names into pieces
+  char *command = command_line(argc, argv);
+  if (command == NULL) {
+    fputs("carom reproduce: out of memory\n", stderr);
+    return EXIT_FAILURE;
+  }
+  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  interrupt_install();
+  work w = {.given = &a, .command = command};
+  int code = a.tables_only ? EXIT_SUCCESS : begin(&w);
+  if (code == EXIT_SUCCESS && !a.tables_only) code = all_runs(&w);
+  if (code == EXIT_SUCCESS) code = finish(&w);
+  free(command);
+  return code;
+}
