@@ -305,17 +305,6 @@ static int all_runs(work *w) {
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-static void print_summary(const work *w) {
-  const arguments *a = w->given;
-  if (!a->tables_only) {
-    printf("runs           %d trained, %d were there", w->done, w->before);
-    if (w->elsewhere > 0) printf(", %d are trained by another process", w->elsewhere);
-    if (w->bad > 0) printf(", %d FAILED", w->bad);
-    putchar('\n');
-  }
-  printf("written        %s/learning.md, %s/learning.json\n", a->output, a->output);
-}
-
 // a file that would spoil the tables is better found before the work than after it
 static int begin(const work *w) {
   json_t *tables;
@@ -325,22 +314,34 @@ static int begin(const work *w) {
   return status == CAROM_OK ? EXIT_SUCCESS : report_failure("reproduce", &error);
 }
 
+static void print_summary(const work *w, bool written) {
+  const arguments *a = w->given;
+  if (!a->tables_only) {
+    printf("runs           %d trained, %d were there", w->done, w->before);
+    if (w->elsewhere > 0) printf(", %d are trained by another process", w->elsewhere);
+    if (w->bad > 0) printf(", %d FAILED", w->bad);
+    putchar('\n');
+  }
+  if (written) printf("written        %s/learning.md, %s/learning.json\n", a->output, a->output);
+}
+
 static int finish(const work *w) {
   json_t *tables;
   carom_error error = {0};
   carom_status status = write_tables(w->given, w->command, &tables, &error);
-  if (status == CAROM_OK && tables == NULL)
+  // all runs diverged, or are another process's: there is nothing to write, but to say
+  const bool expected = w->bad + w->elsewhere == 0;
+  if (status == CAROM_OK && tables == NULL && expected)
     status = error_set(&error, CAROM_INVALID_DATA,
                        "%s: holds no evaluated run <task>/<model>/seed<k>", w->given->output);
   if (status != CAROM_OK) {
     json_decref(tables);
-    fprintf(stderr, "carom reproduce: %s\n", error.message);
-    return EXIT_FAILURE;
+    return report_failure("reproduce", &error);
   }
-  if (w->given->json) {
+  if (w->given->json && tables != NULL) {
     print_json(tables);
   } else {
-    print_summary(w);
+    print_summary(w, tables != NULL);
     json_decref(tables);
   }
   return w->bad > 0 ? EXIT_FAILURE : EXIT_SUCCESS;

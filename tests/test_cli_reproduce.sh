@@ -1,0 +1,173 @@
+#!/bin/bash
+# `carom reproduce` as a user would call it: runs that are those of `carom train` and `carom
+# evaluate`, tables, going on after an interrupt, bad input. usage: test_cli_reproduce.sh PROGRAM
+set -u
+
+carom=$(realpath "$1")
+source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
+
+small=(--train 40 --val 8 --test 8 --hidden 8 --layers 2 --steps 60 --threads 1)
+
+# row FOLDER SECTION PATTERN: the first row of a section of learning.md with the pattern
+row() { sed -n "/^## $2/,/^## /p" "$1/learning.md" | grep -m 1 -- "$3"; }
+
+# has ROW PATTERN: the row matches
+has() {
+  if grep -qE -- "$2" <<<"$1"; then pass; else fail "no '$2' in the row '$1'"; fi
+}
+
+# estimate FILE NAME: a number of the error along the chunks in evaluation.json
+estimate() {
+  awk -v name="\"$2\":" '/"relative_error"/ {in_it = 1}
+    in_it && $1 == name {print $2 + 0; exit}' "$1/evaluation.json"
+}
+
+# set_contact FILE FRICTION RESTITUTION: puts learned values into an evaluation.json
+set_contact() {
+  sed -i -e "s/^      \"friction\": .*/      \"friction\": $2,/" \
+    -e "s/^      \"restitution\": .*/      \"restitution\": $3,/" "$1/evaluation.json"
+}
+
+# --- runs and tables
+expect 0 'Example:' reproduce --help
+expect 0 'runs +8 trained, 0 were there' reproduce learning --tasks cp3,bp5 \
+  --models cm-cd-clnn,cmr-cd-chnn --seeds 2 --epochs 2 "${small[@]}" -o all
+holds "one line for each run" test "$(grep -c 'seed [01]  2 epochs  error' out)" -eq 8
+for file in config.json metrics.csv best.h5 last.h5 data.h5 evaluation.h5 evaluation.json; do
+  holds "$file of the last run" test -s all/bp5/cmr-cd-chnn/seed1/$file
+done
+
+# --- a run is that of `carom train` and `carom evaluate`
+expect 0 'friction' train cp3 --model cmr-cd-chnn --seed 1 --epochs 2 "${small[@]}" -o one
+expect 0 'relative' evaluate one
+for file in config.json data.h5 best.h5 last.h5 evaluation.h5; do
+  holds "the same $file" cmp one/$file all/cp3/cmr-cd-chnn/seed1/$file
+done
+holds "the same evaluation" cmp <(grep -v '"run"' one/evaluation.json) \
+  <(grep -v '"run"' all/cp3/cmr-cd-chnn/seed1/evaluation.json)
+
+# --- the tables: truth, learned with five decimals and its range, the paper's
+number='[0-9]+\.[0-9]{5}'
+has "$(row all Friction '| cp3 | cm-cd-clnn')" \
+  "\| 2 \| 0.500 \| $number \($number .. $number\) \| 0.500 \|.*\| 0.005 \| \*\*no\*\* \|$"
+has "$(row all Friction '| cp3 | cmr-cd-chnn')" '\| 0.023 \|'
+holds "bp5 has no shared friction" test -z "$(row all Friction '| bp5 |')"
+# the paper prints the ratios of CP3 under CP3-e
+has "$(row all Mass '| cp3 | cm-cd-clnn | 2 | m2/m1')" '\| 2.000 \|.*\| 2.0006 \|'
+has "$(row all Mass '| bp5 | cm-cd-clnn | 2 | m5/m1')" '\| 10.000 \|.*\| 10.0024 \|'
+has "$(row all Properties '| bp5 | a-c')" \
+  "^\| bp5 \| a-c \| 0.400 \| $number \| 0.200 \| $number \| [0-9]+ \| [0-9]+ \|$"
+has "$(row all Properties '| bp5 | e.|top')" '^\| bp5 \| e\\\|top \| 0.100'
+has "$(row all Errors '| cp3 | cm-cd-clnn')" '\| 2.34e-05 \(1.3e-05\) \| \*\*no\*\* \|'
+has "$(row all Runs 'bp5 cm-cd-clnn 1')" '`carom train bp5 --model cm-cd-clnn --seed 1 .*\| 0 of'
+holds "the command is there" grep -q '^    carom reproduce learning --tasks cp3,bp5' all/learning.md
+for field in '"at_least_as_close": false' '"source": "appendix K"' '"unsolved_programs": 0'; do
+  holds "learning.json has $field" grep -qF "$field" all/learning.json
+done
+
+# --- mean and interval over two seeds are those of one sample of 16 trajectories
+pooled=$(for seed in 0 1; do
+  for name in count mean half_width_95; do estimate all/cp3/cm-cd-clnn/seed$seed $name; done
+done | awk '{v[NR] = $1} END {
+  n = v[1] + v[4]; mean = (v[1] * v[2] + v[4] * v[5]) / n
+  for (k = 0; k < 2; k++) {
+    variance = v[3 * k + 1] * (v[3 * k + 3] / 1.96) ^ 2
+    sum += (v[3 * k + 1] - 1) * variance + v[3 * k + 1] * (v[3 * k + 2] - mean) ^ 2
+  }
+  printf "%.2e (%.1e)", mean, 1.96 * sqrt(sum / (n * (n - 1)))}')
+holds "the interval $pooled" grep -qF "| cp3 | cm-cd-clnn | 2 | $pooled |" all/learning.md
+
+# --- every seed's value counts, rounded as the paper's
+cp -r all edited
+set_contact edited/cp3/cm-cd-clnn/seed0 0.49952 0.00548
+set_contact edited/cp3/cm-cd-clnn/seed1 0.5 0.0
+expect 0 'written' reproduce learning --tables -o edited
+has "$(row edited Friction '| cp3 | cm-cd-clnn')" '0.49976 \(0.49952 .. 0.50000\) \| 0.500 \| yes'
+has "$(row edited Friction '| cp3 | cm-cd-clnn')" '0.00274 \(0.00000 .. 0.00548\) \| 0.005 \| yes'
+set_contact edited/cp3/cm-cd-clnn/seed0 0.49949 0.00551
+expect 0 'written' reproduce learning --tables -o edited
+has "$(row edited Friction '| cp3 | cm-cd-clnn')" '0.500 \| \*\*no\*\* \|.*0.005 \| \*\*no\*\*'
+
+# --- what is done is not done again; other tasks and seeds join the tables
+cp -r all again
+expect 0 'runs +0 trained, 8 were there' reproduce learning --tasks cp3,bp5 \
+  --models cm-cd-clnn,cmr-cd-chnn --seeds 2 -o again
+holds "no run was touched" diff -r -x 'learning.*' all again
+expect 0 'runs +1 trained, 1 were there' reproduce learning --tasks cp3,bd1 --models cm-cd-clnn \
+  --epochs 2 "${small[@]}" -o again
+has "$(row again Friction '| bd1 |')" "\| 1 \| 0.200 \| $number \| - \| - \| 0.800"
+has "$(row again Friction '| cp3 | cmr-cd-chnn')" '\| 2 \| 0.500'
+expect 0 'WARNING: kept as it is.*train.epochs = 2, not 3' reproduce learning --tasks cp3 \
+  --models cm-cd-clnn --epochs 3 -o again
+expect 0 '"properties": \[' reproduce learning --tables --json -o again
+holds "as in the file" cmp out again/learning.json
+
+# --- the command that the tables name makes the same run
+expect 0 'runs +1 trained' reproduce learning --tasks cp3 --models cm-cd-chnn --paper --epochs 1 \
+  --lr 0.002 --single --noise 0.01 --share 0.3 --contact cmr --batch 7 "${small[@]}" -o "the paper's"
+command=$(grep -o '`carom train [^`]*`' "the paper's/learning.md" | tr -d '`')
+holds "it names --paper" grep -q -- '--paper' <<<"$command"
+mkdir remade
+(cd remade && eval "\"$carom\" ${command#carom }" >/dev/null 2>&1)
+for file in config.json last.h5; do
+  holds "the same $file from '$command'" cmp "the paper's/cp3/cm-cd-chnn/seed0/$file" \
+    remade/cp3/cm-cd-chnn/seed0/$file
+done
+
+# --- Ctrl-C, and the same command once more; meanwhile another process leaves the run alone
+long=(learning --tasks cp3 --models cm-cd-clnn --schedule constant --batch 1 "${small[@]}" -q)
+"$carom" reproduce "${long[@]}" --epochs 1000000 -o stopped >out 2>err &
+job=$!
+metrics=stopped/cp3/cm-cd-clnn/seed0/metrics.csv
+for _ in $(seq 600); do
+  [ -e $metrics ] && [ "$(wc -l <$metrics)" -ge 4 ] && break
+  kill -0 $job 2>/dev/null || break
+  sleep 0.05
+done
+expect 0 '0 trained, 0 were there, 1 are trained by another' reproduce "${long[@]}" -o stopped
+kill -INT $job
+wait $job
+code=$?
+holds "exit code 130, not $code" test $code -eq 130
+goal=$(($(tail -n 1 $metrics | cut -d, -f1) + 2))
+expect 0 'runs +1 trained' reproduce "${long[@]}" --epochs $goal -o stopped
+expect 0 'runs +1 trained' reproduce "${long[@]}" --epochs $goal -o whole
+holds "the same as without the interrupt" cmp stopped/cp3/cm-cd-clnn/seed0/last.h5 \
+  whole/cp3/cm-cd-clnn/seed0/last.h5
+# trained, but not evaluated
+rm whole/cp3/cm-cd-clnn/seed0/evaluation.json
+expect 0 'taken up' reproduce learning --tasks cp3 --models cm-cd-clnn -o whole
+holds "evaluated again" test -s whole/cp3/cm-cd-clnn/seed0/evaluation.json
+
+# --- a run that diverges does not keep the others from going on
+expect 1 'smaller learning rate' train cp3 --lr 1e200 --epochs 9 "${small[@]}" \
+  -o diverged/cp3/cm-cd-clnn/seed0
+expect 1 '1 trained, 0 were there, 1 FAILED' reproduce learning --tasks cp3 \
+  --models cm-cd-clnn,cm-cd-chnn --epochs 9 "${small[@]}" -o diverged
+holds "it says why" grep -q 'diverged/cp3/cm-cd-clnn/seed0: .*smaller learning rate' err
+holds "the other is in the tables" grep -q '| cp3 | cm-cd-chnn | 1 |' diverged/learning.md
+expect 1 '0 trained, 0 were there, 1 FAILED' reproduce learning --tasks cp3 --models cm-cd-chnn \
+  --lr 1e200 --epochs 9 "${small[@]}" -o diverged-alone
+
+# --- wrong usage and broken folders
+expect 2 'what to reproduce is missing' reproduce -o x
+expect 2 '-o DIR is missing' reproduce learning
+expect 2 'expected one of learning' reproduce teaching -o x
+expect 2 "'cp4' is not a built-in scene" reproduce learning --tasks cp3,cp4 -o x
+expect 2 '--models: .*cnn' reproduce learning --models cnn -o x
+expect 2 'cp3 is there twice' reproduce learning --tasks cp3,cp3 -o x
+expect 2 'expected an integer from 1' reproduce learning --seeds 0 -o x
+expect 2 'unrecognized option' reproduce learning --data x.h5 -o x
+expect 1 'x: holds no evaluated run' reproduce learning --tables -o x
+holds "nothing was made" test ! -e x
+rm again/cp3/cm-cd-clnn/seed0/evaluation.json
+expect 2 'train.batch = 200, not 8' reproduce learning --tasks cp3 --models cm-cd-clnn --batch 8 \
+  -o again
+echo '{}' >again/cp3/cm-cd-clnn/seed0/evaluation.json
+expect 1 'cp3/cm-cd-clnn/seed0/evaluation.json: is not an evaluation' reproduce learning -o again
+head -c 3000 all/cp3/cm-cd-clnn/seed0/evaluation.json >again/cp3/cm-cd-clnn/seed0/evaluation.json
+expect 1 'seed0/evaluation.json:[0-9]+:[0-9]+: cannot be read' reproduce learning --tables -o again
+rm all/bp5/cm-cd-clnn/seed0/metrics.csv
+expect 1 'metrics.csv: cannot be read: No such file' reproduce learning --tables -o all
+
+finish
