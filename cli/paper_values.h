@@ -4,8 +4,8 @@
  * Three things to know when comparing:
  *  - Its Rope has 200 points (table 1: D = 400), which is carom's `rope200`; `rope` has 10. Its
  *    contact properties stand beside both, its error beside `rope200` alone.
- *  - The mass ratios under CP3 and CP3-e in appendix I belong to each other's task, by the true ones
- *    in their heading. They are stored under the task that they belong to.
+ *  - The mass ratios under CP3 and CP3-e in appendix I belong to each other's task, as the true
+ *    ones above them show. They are stored under the task that they belong to.
  *  - Appendix K does not name the model. Its contact properties without LCP data are those of
  *    CM-CD-CHNN in table 2; the errors stand beside both models with CM. */
 #ifndef CAROM_CLI_PAPER_VALUES_H

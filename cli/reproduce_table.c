@@ -28,8 +28,8 @@ static json_t *group_json(const group *g) {
 
 /* ---- learned values -------------------------------------------------------------------------- */
 
-/* A number of each run's evaluation over the seeds; `paper` is NaN where there is none, printed with
- * so many decimals. */
+/* A number of each run's evaluation over the seeds; `paper` is NaN where there is none, `decimals`
+ * is how many it has. */
 static json_t *value_json(const group *g, const char *path, const char *true_path, double paper,
                           int decimals) {
   const double truth = json_at(g->runs[0].evaluation, true_path);
@@ -133,8 +133,8 @@ static sample sample_of(const result *r, const char *path) {
 }
 
 /* Mean over the trajectories of all seeds with its 95 % interval, as if they had been one sample:
- * from each seed's count n, mean m and half width h = 1.96 s / sqrt(n), the squares about the common
- * mean are the sum of (n - 1) s^2 + n (m - mean)^2. */
+ * from each seed's count n, mean m and half width h = 1.96 s / sqrt(n), the squares about the
+ * common mean are the sum of (n - 1) s^2 + n (m - mean)^2. */
 static json_t *error_json(const group *g, const char *path) {
   static const double quantile = 1.96;
   double count = 0.0, mean = 0.0, least = INFINITY, most = -INFINITY, squares = 0.0;

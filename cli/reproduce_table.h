@@ -21,11 +21,12 @@
  *               "unsolved_programs", "carom_version", "command"}]
  *   }
  *
- * VALUE: {"true", "mean", "min", "max", "off", "paper", "at_least_as_close"} over the seeds. "off" is
- * how far the worst seed is from the truth; the last says whether that, rounded as the paper rounds,
- * is no further than the paper's value; null where the paper has none. ERROR: {"count", "mean",
- * "half_width_95", "min", "max"}: mean and 95 % interval over the trajectories of all seeds, least
- * and largest of the seeds' means. "paper" is {"mean", "half_width_95", "source"} or null. */
+ * VALUE: {"true", "mean", "min", "max", "off", "paper", "at_least_as_close"} over the seeds. "off"
+ * is how far the worst seed is from the truth; the last says whether that, rounded as the paper
+ * rounds, is no further than the paper's value; null where the paper has none. ERROR: {"count",
+ * "mean", "half_width_95", "min", "max"}: mean and 95 % interval over the trajectories of all
+ * seeds, least and largest of the seeds' means. "paper" is {"mean", "half_width_95", "source"} or
+ * null. */
 json_t *learning_json(const result_list *list, const char *command);
 
 /* The same to read, in Markdown; the caller frees it. */

@@ -1,5 +1,5 @@
-/* One training in its run folder: begun or taken up, trained, saved epoch by epoch. `carom train` makes
- * one, `carom reproduce` many. Nothing is printed here but progress. */
+/* One training in its run folder: begun or taken up, trained, saved epoch by epoch. `carom train`
+ * makes one, `carom reproduce` many. Nothing is printed here but progress. */
 #ifndef CAROM_CLI_TRAIN_RUN_H
 #define CAROM_CLI_TRAIN_RUN_H
 
@@ -28,9 +28,9 @@ typedef struct train_run {
   carom_error failure; /* in the callback */
 } train_run;
 
-/* Makes the folder, the data and the model, or loads them where given->resume is set, and trains the
- * epochs that are left. The folder stays locked until train_run_close, which is due after a failure
- * too. `given` must outlive the run. CAROM_INTERRUPTED after Ctrl-C: the state is saved. */
+/* Makes the folder, the data and the model, or loads them where given->resume is set, and trains
+ * the epochs that are left. The folder stays locked until train_run_close, which is due after a
+ * failure too. `given` must outlive the run. CAROM_INTERRUPTED after Ctrl-C: the state is saved. */
 carom_status train_run_do(train_run *r, const train_arguments *given, carom_error *error);
 void train_run_close(train_run *r);
 

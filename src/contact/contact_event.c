@@ -117,7 +117,7 @@ static void contact_response(const contact_event *e, int assembly_index, const c
     for (int k = 0; k < c->point_count; k++)
       if (c->point[k] == a->points[0])
         for (int i = 0; i < d; i++)
-          for (int j = 0; j < d; j++) response[j * d + i] = c->block[k][i * d + j] * inverse;
+          for (int j = 0; j < d; j++) response[j * d + i] = c->block[(k * d + i) * d + j] * inverse;
     return;
   }
   for (int i = 0; i < d; i++) {
@@ -125,7 +125,7 @@ static void contact_response(const contact_event *e, int assembly_index, const c
       for (int j = 0; j < d; j++) w->force[a->points[k] * d + j] = 0;
     for (int k = 0; k < c->point_count; k++)
       if (s->point_assembly[c->point[k]] == assembly_index)
-        for (int j = 0; j < d; j++) w->force[c->point[k] * d + j] += c->block[k][i * d + j];
+        for (int j = 0; j < d; j++) w->force[c->point[k] * d + j] += c->block[(k * d + i) * d + j];
     assembly_inverse_mass(e, assembly_index, w->force, w->velocity, w->force, w->lambda);
     for (int k = 0; k < a->point_count; k++)
       for (int j = 0; j < d; j++)
@@ -148,7 +148,7 @@ static inline void place_block_in(const int d, const contact_event *e, int assem
       double *entries = A + envelope_at(shape, (row - first) * d + i, (column - first) * d);
       int columns = row == column ? i + 1 : d;
       for (int l = 0; l < columns; l++)
-        for (int j = 0; j < d; j++) entries[l] += c->block[k][i * d + j] * z[j * d + l];
+        for (int j = 0; j < d; j++) entries[l] += c->block[(k * d + i) * d + j] * z[j * d + l];
     }
   }
 }
@@ -375,7 +375,7 @@ void contact_event_solve(const contact_event *e, double *v, event_impulses *impu
 
 /* Cotangents that an event collects. */
 typedef struct event_bars {
-  double *blocks; /* [count][MAX_CONTACT_POINTS][d * d] */
+  double *blocks; /* [block_count][d * d], those of a contact from its first_block */
   double *mu;     /* [count] */
   double *lower;  /* [count] */
   double *gap;    /* [count] */
@@ -429,6 +429,7 @@ static void phase_vjp(const contact_event *e, const double *v_after, const doubl
                       double *p, const event_bars *bars, arena *scratch) {
   const carom_system *s = e->model->system;
   int d = s->dimension;
+  arena_mark mark = arena_save(scratch);
 
   // f_bar += J M^ v_bar
   double *rows = arena_doubles(scratch, e->size);
@@ -480,6 +481,7 @@ static void phase_vjp(const contact_event *e, const double *v_after, const doubl
     for (int i = 0; i < e->size; i++) sum += p2[i] * f2[i] - p[i] * f[i];
     bars->theta[s->segments[CAROM_REGULARIZER].offset] += sum;
   }
+  arena_restore(scratch, mark);
 }
 
 static void add_properties(const contact_event *e, carom_segment segment, const double *bar,
@@ -510,7 +512,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   restitution_data(e, &target, middle, impulses->f_c, b, lower);
 
   // restitution: v_C* entered as b = J v' - v_C*
-  event_bars bars = {.blocks = arena_zeros(scratch, count * MAX_CONTACT_POINTS * d * d),
+  event_bars bars = {.blocks = arena_zeros(scratch, e->group.block_count * d * d),
                      .mu = arena_zeros(scratch, count),
                      .lower = arena_zeros(scratch, count),
                      .gap = arena_zeros(scratch, count),
@@ -541,6 +543,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   // geometry
   for (int c = 0; c < count; c++)
     contact_geometry_vjp(s, &e->group.contacts[c], e->x,
-                         bars.blocks + c * MAX_CONTACT_POINTS * d * d, bars.gap[c], x_bar);
+                         bars.blocks + e->group.contacts[c].first_block * d * d, bars.gap[c],
+                         x_bar);
   arena_restore(scratch, mark);
 }

@@ -117,7 +117,7 @@ contact_group contact_group_make(const carom_system *s, const contact_list *acti
   int count = active->count;
   contact_group g = {.count = count};
   contact *natural = ARENA_ARRAY(memory, contact, count);
-  for (int c = 0; c < count; c++) contact_geometry(s, &active->ids[c], x, &natural[c]);
+  for (int c = 0; c < count; c++) contact_geometry(s, &active->ids[c], x, &natural[c], memory);
   incidence in = incidence_make(s, count, natural, memory);
 
   // the order
@@ -130,6 +130,8 @@ contact_group contact_group_make(const carom_system *s, const contact_list *acti
   for (int i = 0; i < count; i++) {
     if (count > 1) g.contacts[i] = natural[order[i]];
     place[order[i]] = i;
+    g.contacts[i].first_block = g.block_count;
+    g.block_count += g.contacts[i].point_count;
   }
 
   // contacts of each touched assembly, and the envelope

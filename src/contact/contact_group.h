@@ -19,6 +19,7 @@ typedef struct touched_assembly {
 typedef struct contact_group {
   int count;
   contact *contacts;       /* in solving order */
+  int block_count;         /* points of all contacts together */
   int island_count;
   int *island_first;       /* [island_count + 1] first contact of each island */
   int touched_count;

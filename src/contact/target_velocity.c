@@ -9,10 +9,11 @@
 static const double RANK_TOLERANCE = 1e-10;
 
 /* Weight of tangential rows in the least squares where J is rank deficient. */
-static const double TANGENT_WEIGHT = 1e-4;
+static const double TANGENT_WEIGHT = 3e-4;
 
-/* The same as RANK_TOLERANCE for matrices with weighted rows, whose weight enters squared. */
-static const double WEIGHTED_RANK_TOLERANCE = 1e-13;
+/* The same for matrices with weighted rows: the weight enters squared, and long chains lower the
+ * pivots further. */
+static const double WEIGHTED_RANK_TOLERANCE = 1e-15;
 
 /* ---- the pseudo-inverse of J, island by island ----------------------------------------------- */
 
@@ -34,7 +35,7 @@ static inline void place_row_block_in(const int d, const contact *a, const conta
       for (int i = 0; i < d; i++)
         for (int j = 0; j < d && column + j <= row + i; j++) {
           double sum = 0;
-          for (int q = 0; q < d; q++) sum += a->block[k][i * d + q] * b->block[l][j * d + q];
+          for (int q = 0; q < d; q++) sum += a->block[(k * d + i) * d + q] * b->block[(l * d + j) * d + q];
           values[envelope_at(shape, row + i, column + j)] +=
               sum * row_weight(weight, i) * row_weight(weight, j);
         }
@@ -114,8 +115,8 @@ static double *column_matrix(const contact_event *e, int island, double weight,
             if (column > row) continue;
             double sum = 0;
             for (int q = 0; q < d; q++)
-              sum += row_weight(weight, q) * row_weight(weight, q) * on->block[k][q * d + i] *
-                     on->block[l][q * d + j];
+              sum += row_weight(weight, q) * row_weight(weight, q) *
+                     on->block[(k * d + q) * d + i] * on->block[(l * d + q) * d + j];
             values[envelope_at(shape, row, column)] += sum;
           }
   }
@@ -129,11 +130,27 @@ static double largest_diagonal(const envelope *shape, const double *values) {
   return largest;
 }
 
+/* Cannot the rows be independent, since there are more of them than coordinates? Only bodies that
+ * several contacts touch make that possible, so that a small count need not look closer. */
+static bool has_more_rows(const contact_event *e, int island) {
+  const model *m = e->model;
+  int contacts = island_end(e, island) - island_begin(e, island), points = 0;
+  if (contacts == 1) return false;
+  for (int t = 0; t < e->group.touched_count; t++) {
+    int first = e->group.touched[t].contacts[0];
+    if (first >= island_begin(e, island) && first < island_end(e, island))
+      points += m->system->assemblies[e->group.touched[t].assembly].point_count;
+  }
+  return contacts > points;
+}
+
 static island_inverse island_inverse_make(const contact_event *e, int island, arena *memory) {
   island_inverse inverse = {.kind = INVERSE_ROWS, .tangent_weight = 1, .shape = e->shape[island]};
-  inverse.factor = row_matrix(e, island, 1, &inverse.shape, memory);
-  if (envelope_factor(&inverse.shape, inverse.factor, RANK_TOLERANCE) > RANK_TOLERANCE)
-    return inverse;
+  if (!has_more_rows(e, island)) {
+    inverse.factor = row_matrix(e, island, 1, &inverse.shape, memory);
+    if (envelope_factor(&inverse.shape, inverse.factor, RANK_TOLERANCE) > RANK_TOLERANCE)
+      return inverse;
+  }
 
   // rows depend on each other: perhaps columns do not
   inverse.tangent_weight = TANGENT_WEIGHT;
@@ -304,7 +321,7 @@ static inline void outer_in(const int d, const contact_event *e, double scale, c
   for (int c = 0; c < e->group.count; c++) {
     const contact *on = &e->group.contacts[c];
     for (int k = 0; k < on->point_count; k++) {
-      double *bar = block_bar + (c * MAX_CONTACT_POINTS + k) * d * d;
+      double *bar = block_bar + (on->first_block + k) * d * d;
       const double *u = points + on->point[k] * d;
       for (int i = 0; i < d; i++)
         for (int j = 0; j < d; j++) bar[i * d + j] += scale * rows[c * d + i] * u[j];

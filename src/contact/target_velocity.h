@@ -5,7 +5,7 @@
  *
  * J^+ is the Moore-Penrose inverse. Where the rows of J depend on each other not every v_d is a
  * velocity that the bodies can have, and the restitution problem would be unbounded with it; the
- * least squares of J^+ then weighs tangential rows by 1e-4, so that the desired normal velocities,
+ * least squares of J^+ then weighs tangential rows by 3e-4, so that the desired normal velocities,
  * which undo the penetration, give way last. Three ways lead to it: J J' where J has full row rank
  * (any weights give the same y), J'J where it has full column rank, else the semidefinite factor of
  * J J'. Without equality constraints and with full row rank v_C* is v_d itself. */
@@ -39,7 +39,7 @@ typedef struct target_velocity {
 
 target_velocity target_velocity_make(const contact_event *e, arena *memory);
 
-/* From the cotangent of v_C* [C]: block_bar += (the Jacobian's blocks, [count][MAX_CONTACT_POINTS]
+/* From the cotangent of v_C* [C]: block_bar += (the Jacobian's blocks, [block_count]
  * [dimension^2]), gap_bar [count] +=, x_bar += (through J_E). */
 void target_velocity_vjp(const contact_event *e, const target_velocity *t, const double *value_bar,
                          double *block_bar, double *gap_bar, double *x_bar, arena *scratch);

@@ -331,7 +331,7 @@ static void bend_geometry(const carom_system *s, const double *x, contact *c) {
   c->gap = l->high + sign * bend_angle(l, x);
   list_bend_points(l, c);
   for (int k = 0; k < c->point_count; k++) {
-    double *block = c->block[k];
+    double *block = c->block + k * 4;
     for (int i = 0; i < 2; i++)
       block[i] = sign * (c->next_weight[k] * h_after[i] - c->weight[k] * h_before[i]);
     block[2] = -block[1];
@@ -339,10 +339,27 @@ static void bend_geometry(const carom_system *s, const double *x, contact *c) {
   }
 }
 
-void contact_geometry(const carom_system *s, const contact_id *id, const double *x, contact *c) {
-  int d = s->dimension;
+/* Points that a contact can touch at most. */
+static int point_limit(const carom_system *s, const contact_id *id) {
+  if (id->kind == CONTACT_PAIR)
+    return s->bodies[id->first].point_count + s->bodies[id->second].point_count;
+  if (id->kind != CONTACT_LIMIT) return s->bodies[id->first].point_count;
+  const limit *l = &s->limits[id->first];
+  return l->segment.count + (l->kind == LIMIT_BEND ? l->next_segment.count : 0);
+}
+
+void contact_geometry(const carom_system *s, const contact_id *id, const double *x, contact *c,
+                      arena *memory) {
+  int d = s->dimension, limit_count = point_limit(s, id);
   c->id = *id;
   c->point_count = 0;
+  c->first_block = 0;
+
+  // one piece of memory for all arrays
+  c->block = arena_doubles(memory, limit_count * (d * d + 3));
+  c->weight = c->block + limit_count * d * d;
+  c->next_weight = c->weight + limit_count;
+  c->point = (int *)(void *)(c->next_weight + limit_count);
   memset(c->frame, 0, sizeof c->frame);
   switch (id->kind) {
     case CONTACT_PAIR:
@@ -363,7 +380,7 @@ void contact_geometry(const carom_system *s, const contact_id *id, const double 
   }
   for (int k = 0; k < c->point_count; k++)
     for (int i = 0; i < d; i++)
-      for (int j = 0; j < d; j++) c->block[k][i * d + j] = c->weight[k] * c->frame[i][j];
+      for (int j = 0; j < d; j++) c->block[(k * d + i) * d + j] = c->weight[k] * c->frame[i][j];
 }
 
 /* ---- derivative of the geometry -------------------------------------------------------------- */
@@ -532,7 +549,7 @@ static inline void apply_in(const int d, const contact *c, const double *v, doub
   for (int k = 0; k < c->point_count; k++) {
     const double *u = v + c->point[k] * d;
     for (int i = 0; i < d; i++)
-      for (int j = 0; j < d; j++) sum[i] += c->block[k][i * d + j] * u[j];
+      for (int j = 0; j < d; j++) sum[i] += c->block[(k * d + i) * d + j] * u[j];
   }
   for (int i = 0; i < d; i++) velocity_c[i] = sum[i];
 }
@@ -542,7 +559,7 @@ static inline void apply_transpose_in(const int d, const contact *c, const doubl
   for (int k = 0; k < c->point_count; k++) {
     double *u = out + c->point[k] * d;
     for (int i = 0; i < d; i++)
-      for (int j = 0; j < d; j++) u[j] += c->block[k][i * d + j] * impulse[i];
+      for (int j = 0; j < d; j++) u[j] += c->block[(k * d + i) * d + j] * impulse[i];
   }
 }
 

@@ -51,13 +51,16 @@ typedef struct contact {
   double gap;
   double frame[MAX_DIMENSION][MAX_DIMENSION]; /* rows; unused for bends */
   int point_count;
-  int point[MAX_CONTACT_POINTS];
-  double weight[MAX_CONTACT_POINTS]; /* block_k = weight_k frame; for bends, of the segment before */
-  double next_weight[MAX_CONTACT_POINTS]; /* bends: of the segment after */
-  double block[MAX_CONTACT_POINTS][MAX_DIMENSION * MAX_DIMENSION]; /* row-major, dimension^2 */
+  int first_block;     /* points of the contacts before this one in a group */
+  int *point;          /* [point_count] */
+  double *weight;      /* block_k = weight_k frame; for bends, of the segment before the joint */
+  double *next_weight; /* bends: of the segment after */
+  double *block;       /* [point_count][dimension][dimension] */
 } contact;
 
-void contact_geometry(const carom_system *s, const contact_id *id, const double *x, contact *c);
+/* Fills `c`, its arrays from `memory`. */
+void contact_geometry(const carom_system *s, const contact_id *id, const double *x, contact *c,
+                      arena *memory);
 
 /* x_bar += from the cotangents of the blocks [point_count][dimension * dimension] and of the gap.
  * Tangents are carried along with the normal without turning about it, dt = -(t.de_n) e_n: what a
