@@ -59,7 +59,6 @@ static void put_training(FILE *out, const carom_train_options *o,
     fprintf(out, " --schedule %s", o->schedule == CAROM_COSINE ? "cosine" : "constant");
   if (o->schedule == CAROM_COSINE) put_number(out, "final-rate", o->final_rate, usual->final_rate);
   put_number(out, "property-rate", o->property_rate, usual->property_rate);
-  put_number(out, "friction-decay", o->friction_decay, usual->friction_decay);
   put_number(out, "weight-decay", o->weight_decay, usual->weight_decay);
 }
 

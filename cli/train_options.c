@@ -18,7 +18,6 @@ enum option_key {
   KEY_SCHEDULE,
   KEY_FINAL_RATE,
   KEY_PROPERTY_RATE,
-  KEY_FRICTION_DECAY,
   KEY_PAPER,
   KEY_WEIGHT_DECAY,
   KEY_HIDDEN,
@@ -62,8 +61,6 @@ static const struct argp_option training_options[] = {
     {"final-rate", KEY_FINAL_RATE, "X", 0, "last rate of cosine, by the learning rate (0.005)", 3},
     {"property-rate", KEY_PROPERTY_RATE, "X", 0,
      "rate of masses, friction and restitution, by the learning rate (10)", 3},
-    {"friction-decay", KEY_FRICTION_DECAY, "X", 0,
-     "of frictions whose contacts all stick, by their rate (0.1)", 3},
     {"paper", KEY_PAPER, NULL, 0,
      "the paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, frictions that "
      "start between 0 and 1",
@@ -85,9 +82,6 @@ static bool parse_schedule(train_arguments *a, int key, char *text, struct argp_
     case KEY_FINAL_RATE: a->final_rate = parse_number(state, "--final-rate", text, 0, 1); break;
     case KEY_PROPERTY_RATE:
       a->property_rate = parse_number(state, "--property-rate", text, 1e-300, 1e300);
-      break;
-    case KEY_FRICTION_DECAY:
-      a->friction_decay = parse_number(state, "--friction-decay", text, 0, 1e300);
       break;
     case KEY_PAPER: a->paper = true; break;
     case KEY_WEIGHT_DECAY:
@@ -124,7 +118,6 @@ train_arguments train_arguments_default(void) {
   return (train_arguments){.epochs = -1,
                            .schedule = -1,
                            .final_rate = -1.0,
-                       .friction_decay = -1.0,
                            .weight_decay = -1.0,
                            .dataset = dataset_arguments_default()};
 }
@@ -197,7 +190,6 @@ train_arguments train_arguments_parse(int argc, char **argv) {
 static void apply_train(const train_arguments *a, carom_train_options *o) {
   if (a->paper) *o = carom_paper_train_options();
   if (a->property_rate > 0.0) o->property_rate = a->property_rate;
-  if (a->friction_decay >= 0.0) o->friction_decay = a->friction_decay;
   if (a->epochs >= 0) o->epochs = a->epochs;
   if (a->batch > 0) o->batch = a->batch;
   if (a->rate > 0.0) o->learning_rate = a->rate;

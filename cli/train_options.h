@@ -17,7 +17,6 @@ typedef struct train_arguments {
   int schedule;        /* -1 */
   double final_rate;   /* -1 */
   double property_rate; /* 0 */
-  double friction_decay; /* -1 */
   bool paper;
   double weight_decay; /* -1 */
   int hidden;          /* 0 */

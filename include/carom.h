@@ -442,8 +442,6 @@ typedef struct carom_train_options {
   double beta1, beta2;   /* 0.9, 0.999 */
   double epsilon;        /* 1e-8 */
   double weight_decay;   /* 1e-4, decoupled (AdamW) */
-  double friction_decay; /* 0.1: a friction whose gradient is exactly zero, since its contacts all
-                            stick, sinks by this times its rate, until one slides and tells more */
   carom_schedule schedule; /* CAROM_COSINE: falls to final_rate * learning_rate at the last epoch */
   double final_rate;     /* 0.005 */
   uint64_t seed;         /* of the order of the chunks */

@@ -56,7 +56,6 @@ static int train_values(const carom_train_options *o, named_value *values) {
                              {"beta1", o->beta1},           {"beta2", o->beta2},
                              {"epsilon", o->epsilon},       {"weight_decay", o->weight_decay},
                              {"final_rate", o->final_rate}, {"property_rate", o->property_rate},
-                             {"friction_decay", o->friction_decay},
                              {"epochs", o->epochs}};
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];

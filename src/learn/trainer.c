@@ -22,7 +22,6 @@ carom_train_options carom_default_train_options(void) {
                                .beta2 = 0.999,
                                .epsilon = 1e-8,
                                .weight_decay = 1e-4,
-                               .friction_decay = 0.1,
                                .schedule = CAROM_COSINE,
                                .final_rate = 0.005};
 }
@@ -32,7 +31,6 @@ carom_train_options carom_paper_train_options(void) {
   options.epochs = 1000;
   options.learning_rate = 1e-3;
   options.property_rate = 1;
-  options.friction_decay = 0;
   options.schedule = CAROM_CONSTANT;
   return options;
 }
@@ -64,8 +62,6 @@ static carom_status check_options(const carom_train_options *o, carom_error *err
     return bad_option("epsilon", o->epsilon, "positive", error);
   if (!is_between(o->weight_decay, 0.0, HUGE_VAL))
     return bad_option("weight_decay", o->weight_decay, "at least 0", error);
-  if (!is_between(o->friction_decay, 0.0, HUGE_VAL))
-    return bad_option("friction_decay", o->friction_decay, "at least 0", error);
   if (!is_between(o->final_rate, 0.0, 1.0))
     return bad_option("final_rate", o->final_rate, "from 0 to 1", error);
   if (o->schedule != CAROM_CONSTANT && o->schedule != CAROM_COSINE)
@@ -237,21 +233,6 @@ static double norm(const double *values, int count) {
   return sqrt(sum);
 }
 
-// contacts that stick say nothing about their friction, whatever the loss: what is far too high would
-// stay there. The decay falls with the square of the schedule's rate: it is for the beginning.
-static void sink_frictions(const carom_trainer *t, double rate) {
-  const double schedule = rate / (t->options.learning_rate * t->options.property_rate);
-  const double keep = fmax(1.0 - rate * schedule * t->options.friction_decay, 0.0);
-  double *parameters = carom_model_parameters(t->model);
-  for (int i = 0; i < carom_model_segment_count(t->model); i++) {
-    const carom_model_segment s = carom_model_segment_of(t->model, i);
-    if (strcmp(s.name, "friction") != 0) continue;
-    for (int k = s.offset; k < s.offset + s.rows * s.columns; k++)
-      if (t->gradient[k] == 0.0 && parameters[k] > 0.0)
-        parameters[k] *= keep;
-  }
-}
-
 // parameters before those of the network
 static int property_count(const carom_model *model) {
   int count = 0;
@@ -284,7 +265,6 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
   const double kept = *constant;
   adamw_step(&t->optimizer, &how, t->gradient, carom_model_parameters(t->model));
   *constant = kept;
-  sink_frictions(t, how.first_rate);
   return CAROM_OK;
 }
 
