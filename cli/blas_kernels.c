@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 extern char *openblas_get_corename(void) __attribute__((weak));
@@ -27,7 +28,11 @@ void use_best_blas_kernels(char **argv) {
     kernels = "Haswell";
   // the variable also keeps the second start from making a third
   if (kernels == NULL || setenv("OPENBLAS_CORETYPE", kernels, 1) != 0) return;
-  execv("/proc/self/exe", argv);
+  char path[4096];
+  ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+  if (length <= 0) return;
+  path[length] = '\0';
+  execv(path, argv);
 #else
   (void)argv;
 #endif
