@@ -16,9 +16,17 @@ enum { CHUNKS = 200 };
 static const struct {
   const char *scene;
   double reference; /* seconds of one iteration of the published implementation, or 0 */
-} tasks[] = {{"bp5-e", 5.8},  {"bp5", 4.9},  {"cp3-e", 4.1}, {"cp3", 3.1}, {"bd5", 7.0},
-             {"gyro-e", 3.8}, {"gyro", 4.3}, {"rope", 4.9},  {"rope50", 0.090 * 200},
-             {"rope100", 0.365 * 200}, {"rope200", 1.14 * 200}};
+} tasks[] = {{"bp5-e", 5.8},
+             {"bp5", 4.9},
+             {"cp3-e", 4.1},
+             {"cp3", 3.1},
+             {"bd5", 7.0},
+             {"gyro-e", 3.8},
+             {"gyro", 4.3},
+             {"rope", 4.9},
+             {"rope50", 0.090 * 200},
+             {"rope100", 0.365 * 200},
+             {"rope200", 1.14 * 200}};
 
 static double wall_seconds(void) {
   struct timespec t;
@@ -34,7 +42,8 @@ static double gemm_rate(bool single) {
   for (int k = 0; a != NULL && b != NULL && c != NULL && k < 60; k++) {
     double start = wall_seconds();
     if (single)
-      gemm_nt_single(ROWS, WIDTH, WIDTH, (float *)(void *)a, (float *)(void *)b, (float *)(void *)c, 0);
+      gemm_nt_single(ROWS, WIDTH, WIDTH, (float *)(void *)a, (float *)(void *)b, (float *)(void *)c,
+                     0);
     else
       gemm_nt_double(ROWS, WIDTH, WIDTH, a, b, c, 0);
     best = fmax(best, 1e-9 * ROWS * WIDTH * WIDTH / (wall_seconds() - start));

@@ -111,8 +111,8 @@ static error_t parse_training(int key, char *text, struct argp_state *state) {
 }
 
 static const struct argp_child data_children[] = {{&dataset_argp, 0, NULL, 0}, {0}};
-const struct argp training_argp = {
-    training_options, parse_training, NULL, NULL, data_children, NULL, NULL};
+const struct argp training_argp = {training_options, parse_training, NULL, NULL,
+                                   data_children,    NULL,           NULL};
 
 train_arguments train_arguments_default(void) {
   return (train_arguments){.epochs = -1,

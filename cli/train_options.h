@@ -7,15 +7,15 @@
 
 /* As given; what was not given has the value in the comment. */
 typedef struct train_arguments {
-  const char *scene;   /* NULL: that of the run, with --resume */
-  const char *data;    /* NULL */
-  const char *output;  /* the run folder */
-  const char *model;   /* NULL */
-  int epochs;          /* -1 */
-  int batch;           /* 0 */
-  double rate;         /* 0 */
-  int schedule;        /* -1 */
-  double final_rate;   /* -1 */
+  const char *scene;    /* NULL: that of the run, with --resume */
+  const char *data;     /* NULL */
+  const char *output;   /* the run folder */
+  const char *model;    /* NULL */
+  int epochs;           /* -1 */
+  int batch;            /* 0 */
+  double rate;          /* 0 */
+  int schedule;         /* -1 */
+  double final_rate;    /* -1 */
   double property_rate; /* 0 */
   bool paper;
   double weight_decay; /* -1 */

@@ -41,13 +41,13 @@ extern "C" {
 
 typedef enum carom_status {
   CAROM_OK = 0,
-  CAROM_INVALID_ARGUMENT,   /* a call with a wrong size, NULL, or a value out of range */
-  CAROM_INVALID_SCENE,      /* a scene that is not well-formed or not a possible system */
-  CAROM_INVALID_DATA,       /* a data file of the wrong shape, with NaN, with a part missing */
-  CAROM_FILE_ERROR,         /* a file that cannot be opened, read or written */
+  CAROM_INVALID_ARGUMENT, /* a call with a wrong size, NULL, or a value out of range */
+  CAROM_INVALID_SCENE,    /* a scene that is not well-formed or not a possible system */
+  CAROM_INVALID_DATA,     /* a data file of the wrong shape, with NaN, with a part missing */
+  CAROM_FILE_ERROR,       /* a file that cannot be opened, read or written */
   CAROM_OUT_OF_MEMORY,
-  CAROM_NUMERICAL_FAILURE,  /* a state that became non-finite, a constraint matrix that is singular */
-  CAROM_INTERRUPTED         /* the progress callback asked to stop */
+  CAROM_NUMERICAL_FAILURE, /* a state that became non-finite, a constraint matrix that is singular */
+  CAROM_INTERRUPTED        /* the progress callback asked to stop */
 } carom_status;
 
 typedef struct carom_error {
@@ -78,19 +78,19 @@ CAROM_API const char *carom_scene_name(int index);
 CAROM_API const char *carom_scene_text(int index);
 
 typedef struct carom_system_info {
-  const char *name;         /* owned by the system */
-  const char *description;  /* owned by the system; "" if the scene has none */
-  const char *json;         /* the scene text it was made from, owned by the system */
-  int dimension;            /* 2 or 3 */
+  const char *name;        /* owned by the system */
+  const char *description; /* owned by the system; "" if the scene has none */
+  const char *json;        /* the scene text it was made from, owned by the system */
+  int dimension;           /* 2 or 3 */
   int body_count;
-  int point_count;          /* points of all bodies: 1 for a point mass, dimension + 1 for a rigid body */
-  int constraint_count;     /* scalar equality constraints E, those inside rigid bodies included */
-  int contact_count;        /* possible contacts: the length of friction and restitution */
+  int point_count; /* points of all bodies: 1 for a point mass, dimension + 1 for a rigid body */
+  int constraint_count; /* scalar equality constraints E, those inside rigid bodies included */
+  int contact_count;    /* possible contacts: the length of friction and restitution */
   int spring_count;
-  double dt;                /* default time step */
-  int steps;                /* default number of time steps */
-  bool shared_properties;   /* the scene gives one friction and one restitution for all contacts */
-  bool conservative;        /* every friction is 0 and every restitution 1 */
+  double dt;              /* default time step */
+  int steps;              /* default number of time steps */
+  bool shared_properties; /* the scene gives one friction and one restitution for all contacts */
+  bool conservative;      /* every friction is 0 and every restitution 1 */
 } carom_system_info;
 
 CAROM_API carom_system_info carom_system_describe(const carom_system *system);
@@ -116,14 +116,14 @@ CAROM_API carom_status carom_system_check_state(const carom_system *system, int 
 
 /* One flat vector of parameters, theta, in named segments. */
 typedef enum carom_segment {
-  CAROM_LOG_MASS,      /* [body_count] natural logarithm of the mass */
-  CAROM_LOG_MOMENT,    /* [body_count][dimension] logarithm of the second moments per unit mass;
+  CAROM_LOG_MASS,    /* [body_count] natural logarithm of the mass */
+  CAROM_LOG_MOMENT,  /* [body_count][dimension] logarithm of the second moments per unit mass;
                           unused (0) for point masses */
-  CAROM_FRICTION,      /* [contact_count] */
-  CAROM_RESTITUTION,   /* [contact_count] */
-  CAROM_REGULARIZER,   /* [1] epsilon of CMr */
-  CAROM_GRAVITY,       /* [dimension] */
-  CAROM_STIFFNESS,     /* [spring_count] */
+  CAROM_FRICTION,    /* [contact_count] */
+  CAROM_RESTITUTION, /* [contact_count] */
+  CAROM_REGULARIZER, /* [1] epsilon of CMr */
+  CAROM_GRAVITY,     /* [dimension] */
+  CAROM_STIFFNESS,   /* [spring_count] */
   CAROM_SEGMENT_COUNT
 } carom_segment;
 
@@ -151,38 +151,38 @@ CAROM_API carom_status carom_parameters_check(const carom_system *system, const 
  * semidefinite. Where A is singular and f is not unique, f is the minimiser of least norm (the
  * limit of A + epsilon I for epsilon -> 0). */
 typedef struct carom_cone_program {
-  int contact_count;    /* >= 0 */
-  int dimension;        /* 1, 2 or 3 */
-  const double *A;      /* [C][C], C = contact_count * dimension; only the lower triangle is read */
-  const double *b;      /* [C] */
-  const double *mu;     /* [contact_count] >= 0 */
-  const double *lower;  /* [contact_count] >= 0, or NULL for zeros */
+  int contact_count;   /* >= 0 */
+  int dimension;       /* 1, 2 or 3 */
+  const double *A;     /* [C][C], C = contact_count * dimension; only the lower triangle is read */
+  const double *b;     /* [C] */
+  const double *mu;    /* [contact_count] >= 0 */
+  const double *lower; /* [contact_count] >= 0, or NULL for zeros */
 } carom_cone_program;
 
 typedef struct carom_cone_options {
-  double tolerance;    /* largest scaled residual that counts as solved; 1e-10 */
-  int max_iterations;  /* of the interior-point method; 60 */
-  double smoothing;    /* 0: the solution itself. kappa > 0: the point of the central path with
+  double tolerance;   /* largest scaled residual that counts as solved; 1e-10 */
+  int max_iterations; /* of the interior-point method; 60 */
+  double smoothing;   /* 0: the solution itself. kappa > 0: the point of the central path with
                           complementarity kappa (in scaled units), whose derivative is smooth */
 } carom_cone_options;
 
 CAROM_API carom_cone_options carom_default_cone_options(void);
 
 typedef enum carom_cone_status {
-  CAROM_CONE_SOLVED = 0,    /* residual <= tolerance; the derivative is exact */
-  CAROM_CONE_DEGENERATE,    /* residual <= tolerance, but strict complementarity fails: the
+  CAROM_CONE_SOLVED = 0, /* residual <= tolerance; the derivative is exact */
+  CAROM_CONE_DEGENERATE, /* residual <= tolerance, but strict complementarity fails: the
                                derivative is one of several one-sided ones */
-  CAROM_CONE_INACCURATE,    /* the iteration ended with tolerance < residual */
-  CAROM_CONE_UNBOUNDED,     /* b has a component outside the range of A that no cone holds */
-  CAROM_CONE_INVALID        /* non-finite numbers, or A is not positive semidefinite */
+  CAROM_CONE_INACCURATE, /* the iteration ended with tolerance < residual */
+  CAROM_CONE_UNBOUNDED,  /* b has a component outside the range of A that no cone holds */
+  CAROM_CONE_INVALID     /* non-finite numbers, or A is not positive semidefinite */
 } carom_cone_status;
 
 typedef struct carom_cone_info {
   carom_cone_status status;
-  int newton_steps;      /* of the active-set method */
-  int interior_steps;    /* of the interior-point method; 0 where it was not needed */
-  double residual;       /* natural-map residual, scaled: 0 for an exact solution */
-  bool singular;         /* the least-norm selection was needed */
+  int newton_steps;   /* of the active-set method */
+  int interior_steps; /* of the interior-point method; 0 where it was not needed */
+  double residual;    /* natural-map residual, scaled: 0 for an exact solution */
+  bool singular;      /* the least-norm selection was needed */
 } carom_cone_info;
 
 CAROM_API const char *carom_cone_status_text(carom_cone_status status);
@@ -208,11 +208,7 @@ CAROM_API carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const do
 
 /* ---- Rollouts -------------------------------------------------------------------------------- */
 
-typedef enum carom_integrator {
-  CAROM_RK4,
-  CAROM_EULER,
-  CAROM_SYMPLECTIC_EULER
-} carom_integrator;
+typedef enum carom_integrator { CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER } carom_integrator;
 
 typedef enum carom_dynamics {
   CAROM_LAGRANGIAN, /* appendix B.2 of the paper */
@@ -228,20 +224,20 @@ typedef enum carom_contact_model {
 typedef bool (*carom_progress)(void *user, int64_t done, int64_t total);
 
 typedef struct carom_options {
-  int steps;       /* time steps; the scene's */
-  double dt;       /* length of a time step; the scene's */
-  int substeps;    /* integrator steps in a time step; 1. Contacts act at the end of a time step */
-  carom_integrator integrator;         /* CAROM_RK4 unless the scene says otherwise */
-  carom_dynamics dynamics;             /* CAROM_LAGRANGIAN */
-  carom_contact_model contact;         /* CAROM_CM */
-  bool penetration_compensation;       /* true */
-  double compensation_steps;           /* time steps in which a penetration is undone; 8 */
-  bool stop_target_gradient;           /* false; true leaves the target velocity v_C* out of the
+  int steps;    /* time steps; the scene's */
+  double dt;    /* length of a time step; the scene's */
+  int substeps; /* integrator steps in a time step; 1. Contacts act at the end of a time step */
+  carom_integrator integrator;   /* CAROM_RK4 unless the scene says otherwise */
+  carom_dynamics dynamics;       /* CAROM_LAGRANGIAN */
+  carom_contact_model contact;   /* CAROM_CM */
+  bool penetration_compensation; /* true */
+  double compensation_steps;     /* time steps in which a penetration is undone; 8 */
+  bool stop_target_gradient;     /* false; true leaves the target velocity v_C* out of the
                                           derivative, as the paper does */
   carom_cone_options cone;
-  int threads;                         /* 0: as many as the machine has. The result is the same */
-  int shard_size;                      /* samples a thread takes at once; 8 */
-  carom_progress progress;             /* NULL */
+  int threads;             /* 0: as many as the machine has. The result is the same */
+  int shard_size;          /* samples a thread takes at once; 8 */
+  carom_progress progress; /* NULL */
   void *progress_user;
 } carom_options;
 
@@ -250,13 +246,13 @@ CAROM_API carom_options carom_default_options(const carom_system *system);
 /* What happened in a rollout; counters of numerical trouble stay until the next run. */
 typedef struct carom_report {
   int64_t time_steps;
-  int64_t events;             /* time steps with at least one active contact, over the batch */
-  int64_t contacts;           /* active contacts in all events */
-  int64_t programs;           /* cone programs solved: two for each group of touching bodies */
-  int64_t interior_programs;  /* those that needed the interior-point method */
-  int64_t singular_programs;  /* those where the least-norm selection was needed */
+  int64_t events;            /* time steps with at least one active contact, over the batch */
+  int64_t contacts;          /* active contacts in all events */
+  int64_t programs;          /* cone programs solved: two for each group of touching bodies */
+  int64_t interior_programs; /* those that needed the interior-point method */
+  int64_t singular_programs; /* those where the least-norm selection was needed */
   int64_t degenerate_programs;
-  int64_t failed_programs;    /* inaccurate, unbounded or invalid; the best impulse found is used */
+  int64_t failed_programs; /* inaccurate, unbounded or invalid; the best impulse found is used */
   double worst_residual;
 } carom_report;
 
@@ -307,9 +303,9 @@ CAROM_API void carom_energy(const carom_system *system, const double *theta, con
 /* Pieces of trajectories of one length: x, v [count][states][point_count][dimension]. */
 typedef struct carom_chunks {
   int count;
-  int states;          /* states of a chunk, the first one included */
+  int states; /* states of a chunk, the first one included */
   double *x, *v;
-  uint8_t *contact;    /* [count][states]: 1 where a contact acted on the way to this state */
+  uint8_t *contact; /* [count][states]: 1 where a contact acted on the way to this state */
 } carom_chunks;
 
 /* Training, validation and test chunks of one system and one time step. */
@@ -352,8 +348,7 @@ CAROM_API carom_status carom_dataset_from_trajectories(const carom_system *syste
                                                        int count, int states, const double *x,
                                                        const double *v, const uint8_t *contact,
                                                        const carom_dataset_options *options,
-                                                       carom_dataset **dataset,
-                                                       carom_error *error);
+                                                       carom_dataset **dataset, carom_error *error);
 CAROM_API void carom_dataset_destroy(carom_dataset *dataset);
 
 /* ---- Models ---------------------------------------------------------------------------------- */
@@ -363,18 +358,18 @@ CAROM_API void carom_dataset_destroy(carom_dataset *dataset);
 typedef struct carom_model carom_model;
 
 typedef struct carom_model_options {
-  carom_contact_model contact;  /* CAROM_CM */
-  carom_dynamics dynamics;      /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
-  int hidden_layers;            /* of the potential network: 3 */
-  int hidden_size;              /* 256 */
-  bool shared_properties;       /* one friction and restitution for all contacts: as the scene */
-  bool learn_regularizer;       /* false: epsilon of CMr stays as it is */
-  bool single_precision;        /* arithmetic of the network; physics is always double */
-  double dt;                    /* of the data: the scene's */
-  int threads;                  /* 0: all */
-  double initial_friction;      /* frictions start uniform between 0 and this: 0.2. The paper has 1,
+  carom_contact_model contact; /* CAROM_CM */
+  carom_dynamics dynamics;     /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
+  int hidden_layers;           /* of the potential network: 3 */
+  int hidden_size;             /* 256 */
+  bool shared_properties;      /* one friction and restitution for all contacts: as the scene */
+  bool learn_regularizer;      /* false: epsilon of CMr stays as it is */
+  bool single_precision;       /* arithmetic of the network; physics is always double */
+  double dt;                   /* of the data: the scene's */
+  int threads;                 /* 0: all */
+  double initial_friction;     /* frictions start uniform between 0 and this: 0.2. The paper has 1,
                                    from where contacts that stick give no way back */
-  uint64_t seed;                /* of the initial parameters */
+  uint64_t seed;               /* of the initial parameters */
 } carom_model_options;
 
 CAROM_API carom_model_options carom_default_model_options(const carom_system *system);
@@ -402,7 +397,7 @@ CAROM_API double *carom_model_parameters(carom_model *model);
 CAROM_API int carom_model_segment_count(const carom_model *model);
 
 typedef struct carom_model_segment {
-  char name[24];      /* "mass", "friction", "weight0", "bias0", ... */
+  char name[24];             /* "mass", "friction", "weight0", "bias0", ... */
   int offset, rows, columns; /* size = rows * columns, row-major; a weight is [out][in] */
 } carom_model_segment;
 
@@ -434,17 +429,18 @@ CAROM_API carom_status carom_model_potential(carom_model *model, int count, cons
 typedef enum carom_schedule { CAROM_CONSTANT, CAROM_COSINE } carom_schedule;
 
 typedef struct carom_train_options {
-  int epochs;            /* 300 */
-  int batch;             /* 200 */
-  double learning_rate;  /* 2e-3 */
-  double property_rate;  /* masses, moments, friction and restitution learn at this times the learning
+  int epochs;           /* 300 */
+  int batch;            /* 200 */
+  double learning_rate; /* 2e-3 */
+  double
+      property_rate;   /* masses, moments, friction and restitution learn at this times the learning
                             rate: 10 */
-  double beta1, beta2;   /* 0.9, 0.999 */
-  double epsilon;        /* 1e-8 */
-  double weight_decay;   /* 1e-4, decoupled (AdamW) */
+  double beta1, beta2; /* 0.9, 0.999 */
+  double epsilon;      /* 1e-8 */
+  double weight_decay; /* 1e-4, decoupled (AdamW) */
   carom_schedule schedule; /* CAROM_COSINE: falls to final_rate * learning_rate at the last epoch */
-  double final_rate;     /* 0.005 */
-  uint64_t seed;         /* of the order of the chunks */
+  double final_rate;       /* 0.005 */
+  uint64_t seed;           /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next
                               carom_trainer_epoch goes on with the batch that follows */
@@ -458,14 +454,14 @@ CAROM_API carom_train_options carom_paper_train_options(void);
 
 /* What an epoch gave. */
 typedef struct carom_epoch {
-  int epoch;                 /* 1 for the first */
-  double loss;               /* mean over the epoch's batches, each before its update */
-  double validation_loss;    /* after the epoch; NaN without validation chunks */
-  bool best;                 /* the lowest validation loss so far (loss, without validation chunks) */
+  int epoch;              /* 1 for the first */
+  double loss;            /* mean over the epoch's batches, each before its update */
+  double validation_loss; /* after the epoch; NaN without validation chunks */
+  bool best;              /* the lowest validation loss so far (loss, without validation chunks) */
   double learning_rate;
-  double gradient_norm;      /* of the last batch */
+  double gradient_norm; /* of the last batch */
   double seconds;
-  carom_report report;       /* of all rollouts of the epoch */
+  carom_report report; /* of all rollouts of the epoch */
 } carom_epoch;
 
 /* A training: the model, the optimiser's state, the order of the chunks. model and dataset must

@@ -149,8 +149,10 @@ static void test_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_arena),          cmocka_unit_test(test_envelope),
-      cmocka_unit_test(test_envelope_singular), cmocka_unit_test(test_random_numbers),
+      cmocka_unit_test(test_arena),
+      cmocka_unit_test(test_envelope),
+      cmocka_unit_test(test_envelope_singular),
+      cmocka_unit_test(test_random_numbers),
       cmocka_unit_test(test_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

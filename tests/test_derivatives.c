@@ -23,9 +23,9 @@
 typedef struct fixture {
   carom_system *system;
   model model;
-  double *theta, *x, *v, *g;               /* inputs; g is a free force */
+  double *theta, *x, *v, *g; /* inputs; g is a free force */
   double *theta_bar, *x_bar, *v_bar, *g_bar;
-  double *weight;                          /* [2D + rows] functional */
+  double *weight; /* [2D + rows] functional */
   carom_options options;
   carom_dynamics dynamics;
   carom_integrator method;
@@ -73,13 +73,18 @@ static void fixture_draw(fixture *f, rng *random, double noise) {
   for (int segment = 0; segment < CAROM_SEGMENT_COUNT; segment++) {
     double *values = f->theta + s->segments[segment].offset;
     for (int i = 0; i < s->segments[segment].size; i++) {
-      if (segment == CAROM_FRICTION) values[i] = rng_uniform(random, 0.05, 0.8);
-      else if (segment == CAROM_RESTITUTION) values[i] = rng_uniform(random, 0.1, 0.9);
-      else if (segment == CAROM_REGULARIZER) values[i] = 0.02;
-      else values[i] += 0.05 * rng_normal(random);
+      if (segment == CAROM_FRICTION)
+        values[i] = rng_uniform(random, 0.05, 0.8);
+      else if (segment == CAROM_RESTITUTION)
+        values[i] = rng_uniform(random, 0.1, 0.9);
+      else if (segment == CAROM_REGULARIZER)
+        values[i] = 0.02;
+      else
+        values[i] += 0.05 * rng_normal(random);
     }
   }
-  for (int i = 0; i < 2 * s->coordinate_count + s->row_count; i++) f->weight[i] = rng_normal(random);
+  for (int i = 0; i < 2 * s->coordinate_count + s->row_count; i++)
+    f->weight[i] = rng_normal(random);
 }
 
 static void clear_bars(fixture *f) {
@@ -185,8 +190,7 @@ static double dynamics_value(void *user) {
   arena_mark mark = arena_save(&f->memory);
   dynamics_record record = dynamics_record_make(&f->model, &f->memory);
   dynamics_eval(&f->model, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
-  double value =
-      dot(f->weight, record.velocity, n) + dot(f->weight + n, record.acceleration, n);
+  double value = dot(f->weight, record.velocity, n) + dot(f->weight + n, record.acceleration, n);
   arena_restore(&f->memory, mark);
   return value;
 }
@@ -347,7 +351,12 @@ static const element elements[] = {
 enum { ELEMENT_COUNT = sizeof elements / sizeof elements[0] };
 
 static const char *const scenes[] = {
-    "bp5", "bd5", "cp3", "gyro", "rope", "bd1",
+    "bp5",
+    "bd5",
+    "cp3",
+    "gyro",
+    "rope",
+    "bd1",
     CAROM_SOURCE_DIR "/examples/scenes/falling-box.json",
     CAROM_SOURCE_DIR "/examples/scenes/spheres.json",
     CAROM_SOURCE_DIR "/examples/scenes/double-pendulum.json",
@@ -374,9 +383,9 @@ static double element_error(fixture *f, const element *e, rng *random) {
   if (e->v) worst = fmax(worst, input_error(f, e, f->v, f->v_bar, n, random));
   if (e->g) worst = fmax(worst, input_error(f, e, f->g, f->g_bar, n, random));
   for (int k = 0; e->theta && k < CAROM_SEGMENT_COUNT; k++)
-    worst = fmax(worst, input_error(f, e, f->theta + s->segments[k].offset,
-                                    f->theta_bar + s->segments[k].offset, s->segments[k].size,
-                                    random));
+    worst =
+        fmax(worst, input_error(f, e, f->theta + s->segments[k].offset,
+                                f->theta_bar + s->segments[k].offset, s->segments[k].size, random));
   model_set_parameters(&f->model, f->theta);
   return worst;
 }
@@ -415,7 +424,8 @@ static void test_elements(void **state) {
         fixture_draw(&f, &random, 0.002);
         model_set_parameters(&f.model, f.theta);
         f.dynamics = draw % 2 == 0 ? CAROM_LAGRANGIAN : CAROM_HAMILTONIAN;
-        f.method = (carom_integrator[]){CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER}[draw / 2 % 3];
+        f.method =
+            (carom_integrator[]){CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER}[draw / 2 % 3];
         double error = element_error(&f, e, &random);
         if (error > 1e-7) print_message("%s, %s, draw %d: %.1e\n", e->name, scenes[k], draw, error);
         worst = fmax(worst, error);

@@ -121,8 +121,7 @@ static void check_event(golden_task *task, const json_t *event, event_errors *er
   contact_group group = contact_group_make(s, &active, x, &memory);
   if (s->dimension == 3) use_file_geometry(event, &group.contacts[0]);
   contact_event e = contact_event_from_group(&task->model, &options, &group, x, &memory);
-  event_impulses impulses =
-      event_impulses_at(&e, arena_bytes(&memory, event_impulses_bytes(&e)));
+  event_impulses impulses = event_impulses_at(&e, arena_bytes(&memory, event_impulses_bytes(&e)));
   contact_event_solve(&e, v, &impulses, &scratch);
 
   // A f_c is unique even where f_c is not
@@ -137,8 +136,7 @@ static void check_event(golden_task *task, const json_t *event, event_errors *er
   }
   if (determined) {
     errors->compared++;
-    errors->velocity =
-        fmax(errors->velocity, largest_difference(v, after, s->coordinate_count));
+    errors->velocity = fmax(errors->velocity, largest_difference(v, after, s->coordinate_count));
   } else {
     errors->undetermined++;
   }
@@ -201,10 +199,10 @@ static void test_trajectories(void **state) {
       double *our_v = malloc(sizeof(double) * (size_t)count);
       uint8_t *contacts = malloc((size_t)states);
       carom_error error;
-      assert_int_equal(carom_simulate(s, &options, task.model.theta, 1, z0,
-                                      z0 + s->coordinate_count, our_x, our_v, contacts, NULL,
-                                      &error),
-                       CAROM_OK);
+      assert_int_equal(
+          carom_simulate(s, &options, task.model.theta, 1, z0, z0 + s->coordinate_count, our_x,
+                         our_v, contacts, NULL, &error),
+          CAROM_OK);
       int step_x = parting_step(our_x, x, states, s->coordinate_count, 1e-6);
       int step_v = parting_step(our_v, v, states, s->coordinate_count, 1e-6);
       int parted = step_x < step_v ? step_x : step_v;
@@ -348,9 +346,9 @@ static double check_chunk(golden_task *task, const json_t *chunk, bool stopped, 
 
   const char *field = stopped ? "grad_target_stopped" : "grad";
   double worst = compare_gradient("z0", chunk, field, z0_bar, 2 * n, compared);
-  worst = fmax(worst, compare_gradient("mus", chunk, field,
-                                       theta_bar + s->segments[CAROM_FRICTION].offset,
-                                       s->contact_count, compared));
+  worst = fmax(worst,
+               compare_gradient("mus", chunk, field, theta_bar + s->segments[CAROM_FRICTION].offset,
+                                s->contact_count, compared));
   worst = fmax(worst, compare_gradient("cors", chunk, field,
                                        theta_bar + s->segments[CAROM_RESTITUTION].offset,
                                        s->contact_count, compared));
@@ -362,8 +360,8 @@ static double check_chunk(golden_task *task, const json_t *chunk, bool stopped, 
       m_bar[b * width + k] =
           theta_bar[s->segments[CAROM_LOG_MOMENT].offset + b * s->dimension + k - 1];
   }
-  worst = fmax(worst, compare_gradient("m_params", chunk, field, m_bar, s->body_count * width,
-                                       compared));
+  worst = fmax(worst,
+               compare_gradient("m_params", chunk, field, m_bar, s->body_count * width, compared));
   carom_rollout_destroy(rollout);
   free(z0);
   free(target);

@@ -160,14 +160,18 @@ static void test_initial_weights_are_orthogonal(void **state) {
 /* Name of a segment in the golden files. */
 static void golden_segment_name(const char *ours, char *theirs, size_t size) {
   int layer;
-  if (strcmp(ours, "mass") == 0) snprintf(theirs, size, "m_params.0");
-  else if (strcmp(ours, "friction") == 0) snprintf(theirs, size, "mu_params");
-  else if (strcmp(ours, "restitution") == 0) snprintf(theirs, size, "cor_params");
+  if (strcmp(ours, "mass") == 0)
+    snprintf(theirs, size, "m_params.0");
+  else if (strcmp(ours, "friction") == 0)
+    snprintf(theirs, size, "mu_params");
+  else if (strcmp(ours, "restitution") == 0)
+    snprintf(theirs, size, "cor_params");
   else if (sscanf(ours, "weight%d", &layer) == 1)
     snprintf(theirs, size, "V_net.0.%d.weight", 2 * layer);
   else if (sscanf(ours, "bias%d", &layer) == 1)
     snprintf(theirs, size, "V_net.0.%d.bias", 2 * layer);
-  else fail_msg("no segment %s in the files", ours);
+  else
+    fail_msg("no segment %s in the files", ours);
 }
 
 static void take_parameters(carom_model *m, const json_t *values) {
@@ -281,8 +285,8 @@ static void golden_training_close(golden_training *g) {
 
 static void test_golden_steps(void **state) {
   (void)state;
-  const char *const tasks[][2] = {{"BP5-e", "bp5-e"}, {"BP5", "bp5"}, {"CP3-e", "cp3-e"},
-                                  {"CP3", "cp3"},     {"Rope", "rope"}};
+  const char *const tasks[][2] = {
+      {"BP5-e", "bp5-e"}, {"BP5", "bp5"}, {"CP3-e", "cp3-e"}, {"CP3", "cp3"}, {"Rope", "rope"}};
   for (int k = 0; k < 5; k++) {
     golden_training g;
     carom_error error;
@@ -304,18 +308,18 @@ static void test_golden_steps(void **state) {
       const json_t *truth = json_array_get(steps, step);
       double loss;
       carom_report report;
-      assert_int_equal(carom_model_loss(g.model, chunks, chunks->count, NULL, &loss, gradient,
-                                        &report, &error),
-                       CAROM_OK);
+      assert_int_equal(
+          carom_model_loss(g.model, chunks, chunks->count, NULL, &loss, gradient, &report, &error),
+          CAROM_OK);
       assert_true(report.events > 0);
       worst_loss = fmax(worst_loss, fabs(loss - golden_number(truth, "loss")));
-      worst_gradient = fmax(worst_gradient,
-                            compare_segments(g.model, golden_get(truth, "grad"), gradient));
+      worst_gradient =
+          fmax(worst_gradient, compare_segments(g.model, golden_get(truth, "grad"), gradient));
       assert_int_equal(carom_trainer_step(trainer, chunks->count, indices, &loss, &error),
                        CAROM_OK);
       mark_noise(g.model, golden_get(truth, "grad"), noise);
-      worst_parameter =
-          fmax(worst_parameter, compare_parameters(g.model, golden_get(truth, "params_after"), noise));
+      worst_parameter = fmax(worst_parameter,
+                             compare_parameters(g.model, golden_get(truth, "params_after"), noise));
     }
     print_message("%-6s loss %.1e, gradients %.1e relative, parameters %.1e\n", tasks[k][0],
                   worst_loss, worst_gradient, worst_parameter);
@@ -406,9 +410,9 @@ static void test_loss_derivatives(void **state) {
       double worst = 0;
       for (int i = 0; i < carom_model_segment_count(c.model); i++) {
         carom_model_segment segment = carom_model_segment_of(c.model, i);
-        double error_here = gradient_error(
-            loss_value, &c, carom_model_parameters(c.model) + segment.offset,
-            gradient + segment.offset, segment.rows * segment.columns, &random);
+        double error_here =
+            gradient_error(loss_value, &c, carom_model_parameters(c.model) + segment.offset,
+                           gradient + segment.offset, segment.rows * segment.columns, &random);
         if (error_here > 1e-6)
           print_message("  %s %s %s: %.1e\n", scenes[k], carom_model_name(kind), segment.name,
                         error_here);
@@ -444,9 +448,9 @@ static void test_same_bits_from_any_threads(void **state) {
     assert_int_equal(carom_model_create(s, &options, &m, &error), CAROM_OK);
     int count = carom_model_parameter_count(m);
     double *result = malloc(sizeof(double) * (size_t)(count + 1));
-    assert_int_equal(carom_model_loss(m, &chunks, chunks.count, NULL, result + count, result, NULL,
-                                      &error),
-                     CAROM_OK);
+    assert_int_equal(
+        carom_model_loss(m, &chunks, chunks.count, NULL, result + count, result, NULL, &error),
+        CAROM_OK);
     if (first == NULL) {
       first = result;
     } else {

@@ -54,7 +54,8 @@ static void simulate_one(const carom_system *s, const carom_options *options, co
 static void test_free_flight(void **state) {
   (void)state;
   carom_system *s = parse(
-      "{\"carom\":1,\"name\":\"throw\",\"dimension\":2,\"dt\":0.01,\"steps\":100,\"gravity\":[0,-9.81],"
+      "{\"carom\":1,\"name\":\"throw\",\"dimension\":2,\"dt\":0.01,\"steps\":100,\"gravity\":[0,-9."
+      "81],"
       "\"bodies\":[{\"id\":\"a\",\"type\":\"point\",\"mass\":2}],"
       "\"initial\":{\"sampler\":\"box\",\"low\":[0,0],\"high\":[1,1],\"speed\":1}}");
   carom_options options = carom_default_options(s);
@@ -189,8 +190,8 @@ static double energy_drift(carom_system *s, int substeps) {
     carom_energy(s, NULL, x0, v0, &kinetic, &potential_energy);
     double end =
         total_energy(s, NULL, x + 100 * s->coordinate_count, v + 100 * s->coordinate_count);
-    worst = fmax(worst, fabs(end - kinetic - potential_energy) /
-                            fmax(kinetic, fabs(potential_energy)));
+    worst =
+        fmax(worst, fabs(end - kinetic - potential_energy) / fmax(kinetic, fabs(potential_energy)));
     free(x);
     free(v);
   }

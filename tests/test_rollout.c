@@ -60,10 +60,10 @@ static uint64_t hash_of_run(const batch *b, int threads, carom_contact_model con
   size_t parameters = sizeof(double) * (size_t)carom_parameter_count(b->system);
   double *x0_bar = malloc(state), *v0_bar = malloc(state), *theta_bar = malloc(parameters);
   // the loss 1/2 (|x|^2 + |v|^2) of the whole trajectory
-  assert_int_equal(carom_rollout_vjp(rollout, carom_rollout_positions(rollout),
-                                     carom_rollout_velocities(rollout), x0_bar, v0_bar, theta_bar,
-                                     &error),
-                   CAROM_OK);
+  assert_int_equal(
+      carom_rollout_vjp(rollout, carom_rollout_positions(rollout),
+                        carom_rollout_velocities(rollout), x0_bar, v0_bar, theta_bar, &error),
+      CAROM_OK);
   uint64_t hash = 0xCBF29CE484222325u;
   hash = hash_bytes(hash, carom_rollout_positions(rollout), sizeof(double) * numbers);
   hash = hash_bytes(hash, carom_rollout_velocities(rollout), sizeof(double) * numbers);
@@ -77,7 +77,7 @@ static uint64_t hash_of_run(const batch *b, int threads, carom_contact_model con
   return hash;
 }
 
-static const char *const scenes[] = {"bp5-e", "bp5",  "bd5",  "cp3-e", "cp3",
+static const char *const scenes[] = {"bp5-e",  "bp5",  "bd5",  "cp3-e", "cp3",
                                      "gyro-e", "gyro", "rope", "bd1"};
 enum { SCENE_COUNT = sizeof scenes / sizeof scenes[0] };
 
@@ -175,8 +175,7 @@ static void expect(carom_status status, const carom_error *error, carom_status w
                    const char *part) {
   assert_int_equal(status, wanted);
   assert_int_equal(error->status, wanted);
-  if (strstr(error->message, part) == NULL)
-    fail_msg("'%s' is not in '%s'", part, error->message);
+  if (strstr(error->message, part) == NULL) fail_msg("'%s' is not in '%s'", part, error->message);
 }
 
 static void test_bad_calls(void **state) {
@@ -188,8 +187,8 @@ static void test_bad_calls(void **state) {
   carom_rollout *rollout = NULL;
   expect(carom_rollout_create(NULL, &good, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
          "NULL");
-  expect(carom_rollout_create(b.system, &good, 0, &rollout, &error), &error,
-         CAROM_INVALID_ARGUMENT, "batch is 0");
+  expect(carom_rollout_create(b.system, &good, 0, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
+         "batch is 0");
   bad = good, bad.dt = NAN;
   expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
          "options.dt");
@@ -254,7 +253,8 @@ static void test_progress_can_stop(void **state) {
   carom_error error;
   carom_rollout *rollout;
   assert_int_equal(carom_rollout_create(b.system, &options, b.count, &rollout, &error), CAROM_OK);
-  expect(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), &error, CAROM_INTERRUPTED, "stopped");
+  expect(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), &error, CAROM_INTERRUPTED,
+         "stopped");
   assert_true(2 * done >= (int64_t)b.count * options.steps);
   carom_rollout_destroy(rollout);
   batch_close(&b);

@@ -55,6 +55,4 @@ double rng_normal(rng *r) {
   return a * scale;
 }
 
-int rng_below(rng *r, int bound) {
-  return (int)(((rng_next(r) >> 32) * (uint64_t)bound) >> 32);
-}
+int rng_below(rng *r, int bound) { return (int)(((rng_next(r) >> 32) * (uint64_t)bound) >> 32); }

@@ -128,8 +128,7 @@ static void contact_response(const contact_event *e, int assembly_index, const c
         for (int j = 0; j < d; j++) w->force[c->point[k] * d + j] += c->block[(k * d + i) * d + j];
     assembly_inverse_mass(e, assembly_index, w->force, w->velocity, w->force, w->lambda);
     for (int k = 0; k < a->point_count; k++)
-      for (int j = 0; j < d; j++)
-        response[(k * d + j) * d + i] = w->velocity[a->points[k] * d + j];
+      for (int j = 0; j < d; j++) response[(k * d + j) * d + i] = w->velocity[a->points[k] * d + j];
   }
 }
 
@@ -193,8 +192,7 @@ static void assemble(contact_event *e, arena *memory) {
   for (int t = 0; t < g->touched_count; t++) {
     const touched_assembly *on = &g->touched[t];
     arena_mark inner = arena_save(memory);
-    double *response =
-        arena_doubles(memory, s->assemblies[on->assembly].point_count * d * d);
+    double *response = arena_doubles(memory, s->assemblies[on->assembly].point_count * d * d);
     for (int j = 0; j < on->count; j++) {
       contact_response(e, on->assembly, &g->contacts[on->contacts[j]], &work, response);
       for (int i = j; i < on->count; i++)
@@ -217,8 +215,7 @@ contact_event contact_event_make(const model *m, const carom_options *options,
 }
 
 contact_event contact_event_from_group(const model *m, const carom_options *options,
-                                       const contact_group *group, const double *x,
-                                       arena *memory) {
+                                       const contact_group *group, const double *x, arena *memory) {
   contact_event e = {.model = m, .options = options, .x = x, .group = *group};
   e.size = e.group.count * m->system->dimension;
   e.mu = arena_doubles(memory, e.group.count);
@@ -237,8 +234,8 @@ contact_event contact_event_from_group(const model *m, const carom_options *opti
 size_t event_impulses_bytes(const contact_event *e) {
   size_t count = (size_t)e->group.count, size = (size_t)e->size;
   size_t islands = (size_t)e->group.island_count;
-  size_t bytes = sizeof(double) * (4 * size + 2 * count) + sizeof(carom_cone_info) * 2 * islands +
-                 2 * count;
+  size_t bytes =
+      sizeof(double) * (4 * size + 2 * count) + sizeof(carom_cone_info) * 2 * islands + 2 * count;
   return (bytes + 7) / 8 * 8;
 }
 
@@ -300,8 +297,8 @@ static cone_program within_range(cone_program program, arena *scratch) {
 }
 
 static void solve_phase(const contact_event *e, const double *b, const double *lower,
-                        const double *before, double *f, double *dual, unsigned char *state, carom_cone_info *info,
-                        arena *scratch) {
+                        const double *before, double *f, double *dual, unsigned char *state,
+                        carom_cone_info *info, arena *scratch) {
   for (int island = 0; island < e->group.island_count; island++) {
     cone_program program = contact_event_program(e, island, b, lower, before);
     cone_solution solution = island_solution(e, island, f, dual, state, info);

@@ -22,15 +22,15 @@ typedef struct contact_event {
   const carom_options *options;
   const double *x;
   contact_group group;
-  int size;               /* C = contacts * dimension */
-  double *arm;            /* of the constraints of the touched assemblies */
-  double *factor;         /* of J_E M^-1 J_E' there */
-  double *geometric;      /* factor of J_E J_E' there, where v_C* needs it; else NULL */
-  double *mu;             /* [count] */
-  double *restitution;    /* [count] */
-  envelope *shape;        /* [island_count] of A */
-  double **A;             /* [island_count], epsilon included */
-  program_log *failures;  /* where programs that are not solved are kept; may be NULL */
+  int size;              /* C = contacts * dimension */
+  double *arm;           /* of the constraints of the touched assemblies */
+  double *factor;        /* of J_E M^-1 J_E' there */
+  double *geometric;     /* factor of J_E J_E' there, where v_C* needs it; else NULL */
+  double *mu;            /* [count] */
+  double *restitution;   /* [count] */
+  envelope *shape;       /* [island_count] of A */
+  double **A;            /* [island_count], epsilon included */
+  program_log *failures; /* where programs that are not solved are kept; may be NULL */
 } contact_event;
 
 contact_event contact_event_make(const model *m, const carom_options *options,
@@ -42,8 +42,8 @@ contact_event contact_event_from_group(const model *m, const carom_options *opti
 
 /* Impulses of an event with what their derivatives need, in one piece of memory. */
 typedef struct event_impulses {
-  double *f_c, *f_r;               /* [C] */
-  double *dual_c, *dual_r;         /* [C + count] */
+  double *f_c, *f_r;                /* [C] */
+  double *dual_c, *dual_r;          /* [C + count] */
   carom_cone_info *info_c, *info_r; /* [island_count] */
   unsigned char *state_c, *state_r; /* [count] */
 } event_impulses;
@@ -66,7 +66,7 @@ cone_program contact_event_program(const contact_event *e, int island, const dou
                                    const double *lower, const double *before);
 
 /* Operators on the touched assemblies; vectors over points are [D], zero elsewhere. */
-void event_jacobian(const contact_event *e, const double *v, double *rows);       /* rows = J v */
+void event_jacobian(const contact_event *e, const double *v, double *rows); /* rows = J v */
 void event_jacobian_transpose(const contact_event *e, const double *rows, double *out); /* += */
 
 /* out = M^ force; push = force - J_E' lambda (so that out = M^-1 push), lambda its multipliers. */

@@ -8,11 +8,11 @@ enum { REORDER_FROM = 16 /* contacts of an island from which a narrow envelope p
 /* Which assemblies each contact touches and which contacts touch each assembly. */
 typedef struct incidence {
   int touched_count;
-  int *assembly;       /* [touched_count] */
-  int *contact_first;  /* [count + 1] */
-  int *contact_slots;  /* touched assemblies of each contact */
-  int *slot_first;     /* [touched_count + 1] */
-  int *slot_contacts;  /* contacts of each touched assembly */
+  int *assembly;      /* [touched_count] */
+  int *contact_first; /* [count + 1] */
+  int *contact_slots; /* touched assemblies of each contact */
+  int *slot_first;    /* [touched_count + 1] */
+  int *slot_contacts; /* contacts of each touched assembly */
 } incidence;
 
 /* Slots of the touched assemblies of one contact, each once. */
@@ -41,7 +41,7 @@ static incidence incidence_make(const carom_system *s, int count, const contact 
   memset(slot_of, -1, sizeof(int) * (size_t)s->assembly_count);
   in.assembly = ARENA_ARRAY(memory, int, most);
   in.contact_first = ARENA_ARRAY(memory, int, count + 1);
-  in.contact_slots = ARENA_ARRAY(memory, int, count * MAX_CONTACT_POINTS);
+  in.contact_slots = ARENA_ARRAY(memory, int, count *MAX_CONTACT_POINTS);
   in.contact_first[0] = 0;
   for (int c = 0; c < count; c++)
     in.contact_first[c + 1] =
@@ -86,9 +86,7 @@ static int breadth_first(const incidence *in, int start, int stamp, int *contact
   return count;
 }
 
-static int compare_ints(const void *a, const void *b) {
-  return *(const int *)a - *(const int *)b;
-}
+static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 /* Fills order with all contacts, island by island. */
 static void order_contacts(const incidence *in, int count, contact_group *g, int *order,

@@ -18,13 +18,13 @@ typedef struct touched_assembly {
 
 typedef struct contact_group {
   int count;
-  contact *contacts;       /* in solving order */
-  int block_count;         /* points of all contacts together */
+  contact *contacts; /* in solving order */
+  int block_count;   /* points of all contacts together */
   int island_count;
-  int *island_first;       /* [island_count + 1] first contact of each island */
+  int *island_first; /* [island_count + 1] first contact of each island */
   int touched_count;
   touched_assembly *touched;
-  int *first_coupled;      /* [count] first contact in solving order that is coupled with this one */
+  int *first_coupled; /* [count] first contact in solving order that is coupled with this one */
 } contact_group;
 
 contact_group contact_group_make(const carom_system *s, const contact_list *active, const double *x,

@@ -17,7 +17,9 @@ static const double WEIGHTED_RANK_TOLERANCE = 1e-15;
 
 /* ---- the pseudo-inverse of J, island by island ----------------------------------------------- */
 
-static int island_begin(const contact_event *e, int island) { return e->group.island_first[island]; }
+static int island_begin(const contact_event *e, int island) {
+  return e->group.island_first[island];
+}
 static int island_end(const contact_event *e, int island) {
   return e->group.island_first[island + 1];
 }
@@ -35,7 +37,8 @@ static inline void place_row_block_in(const int d, const contact *a, const conta
       for (int i = 0; i < d; i++)
         for (int j = 0; j < d && column + j <= row + i; j++) {
           double sum = 0;
-          for (int q = 0; q < d; q++) sum += a->block[(k * d + i) * d + q] * b->block[(l * d + j) * d + q];
+          for (int q = 0; q < d; q++)
+            sum += a->block[(k * d + i) * d + q] * b->block[(l * d + j) * d + q];
           values[envelope_at(shape, row + i, column + j)] +=
               sum * row_weight(weight, i) * row_weight(weight, j);
         }
@@ -45,8 +48,10 @@ static inline void place_row_block_in(const int d, const contact *a, const conta
 
 static void place_row_block(const contact *a, const contact *b, int d, double weight,
                             const envelope *shape, int row, int column, double *values) {
-  if (d == 2) place_row_block_in(2, a, b, weight, shape, row, column, values);
-  else place_row_block_in(3, a, b, weight, shape, row, column, values);
+  if (d == 2)
+    place_row_block_in(2, a, b, weight, shape, row, column, values);
+  else
+    place_row_block_in(3, a, b, weight, shape, row, column, values);
 }
 
 static double *row_matrix(const contact_event *e, int island, double weight, const envelope *shape,
@@ -84,8 +89,9 @@ static void order_points(const contact_event *e, int island, island_inverse *inv
 static envelope column_shape(const contact_event *e, int island, int point_count, const int *place,
                              arena *memory) {
   int d = e->model->system->dimension;
-  int *first = ARENA_ARRAY(memory, int, point_count * d);
-  for (int i = 0; i < point_count * d; i++) first[i] = i / d * d;
+  int columns = point_count * d;
+  int *first = ARENA_ARRAY(memory, int, columns);
+  for (int i = 0; i < columns; i++) first[i] = i / d * d;
   for (int c = island_begin(e, island); c < island_end(e, island); c++) {
     const contact *on = &e->group.contacts[c];
     int least = point_count;
@@ -97,7 +103,7 @@ static envelope column_shape(const contact_event *e, int island, int point_count
         if (least * d < first[row]) first[row] = least * d;
       }
   }
-  return envelope_make(point_count * d, first, memory);
+  return envelope_make(columns, first, memory);
 }
 
 /* J'J over the island's points. */
@@ -125,8 +131,7 @@ static double *column_matrix(const contact_event *e, int island, double weight,
 
 static double largest_diagonal(const envelope *shape, const double *values) {
   double largest = 0;
-  for (int i = 0; i < shape->size; i++)
-    largest = fmax(largest, values[envelope_at(shape, i, i)]);
+  for (int i = 0; i < shape->size; i++) largest = fmax(largest, values[envelope_at(shape, i, i)]);
   return largest;
 }
 
@@ -331,8 +336,10 @@ static inline void outer_in(const int d, const contact_event *e, double scale, c
 
 void event_jacobian_outer(const contact_event *e, double scale, const double *rows,
                           const double *points, double *block_bar) {
-  if (e->model->system->dimension == 2) outer_in(2, e, scale, rows, points, block_bar);
-  else outer_in(3, e, scale, rows, points, block_bar);
+  if (e->model->system->dimension == 2)
+    outer_in(2, e, scale, rows, points, block_bar);
+  else
+    outer_in(3, e, scale, rows, points, block_bar);
 }
 
 /* From y_bar, y = J^+ v_d, at constant rank:
@@ -395,7 +402,6 @@ void target_velocity_vjp(const contact_event *e, const target_velocity *t, const
     project_vjp(e, t, w_bar, x_bar, scratch);
     inverse_vjp(e, t, w_bar, desired_bar, block_bar, scratch);
   }
-  for (int c = 0; c < e->group.count; c++)
-    gap_bar[c] -= desired_bar[c * d] / compensation_time(e);
+  for (int c = 0; c < e->group.count; c++) gap_bar[c] -= desired_bar[c * d] / compensation_time(e);
   arena_restore(scratch, mark);
 }

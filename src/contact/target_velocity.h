@@ -21,7 +21,7 @@ typedef enum inverse_kind { INVERSE_ROWS, INVERSE_COLUMNS, INVERSE_SEMIDEFINITE 
 typedef struct island_inverse {
   inverse_kind kind;
   double tangent_weight; /* of tangential rows: J below stands for diag(1, weight, weight) J */
-  envelope shape;      /* of J J' (rows) or of J'J over `points` (columns) */
+  envelope shape;        /* of J J' (rows) or of J'J over `points` (columns) */
   double *factor;
   semidefinite pseudo; /* of J J' */
   int point_count;     /* points of the island in the order of `shape`; columns only */
@@ -29,12 +29,12 @@ typedef struct island_inverse {
 } island_inverse;
 
 typedef struct target_velocity {
-  bool projected;      /* v_C* differs from v_d: constraints, or a rank-deficient J */
-  double *desired;     /* [C] v_d */
-  double *value;       /* [C] v_C* */
+  bool projected;           /* v_C* differs from v_d: constraints, or a rank-deficient J */
+  double *desired;          /* [C] v_d */
+  double *value;            /* [C] v_C* */
   island_inverse *inverses; /* [island_count] */
-  double *y, *w;       /* [D] */
-  double *multipliers; /* [rows] (J_E J_E')^-1 J_E y */
+  double *y, *w;            /* [D] */
+  double *multipliers;      /* [rows] (J_E J_E')^-1 J_E y */
 } target_velocity;
 
 target_velocity target_velocity_make(const contact_event *e, arena *memory);

@@ -116,7 +116,8 @@ static void initialise(carom_model *m, const mlp_shape *shape) {
   rng_seed(&random, m->options.seed, 0x6D6F64656C); // a stream of its own
   double *p = m->parameters;
   for (int i = m->mass; i < m->friction; i++) p[i] = 0.1 * rng_normal(&random);
-  for (int i = 0; i < m->property_count; i++) p[m->friction + i] = m->options.initial_friction * rng_uniform(&random, 0, 1);
+  for (int i = 0; i < m->property_count; i++)
+    p[m->friction + i] = m->options.initial_friction * rng_uniform(&random, 0, 1);
   for (int i = 0; i < m->property_count; i++) p[m->restitution + i] = rng_normal(&random);
   // softplus(p) = the scene's epsilon
   if (m->regularizer >= 0) p[m->regularizer] = log(expm1(fmax(m->system->regularizer, 1e-6)));
@@ -165,8 +166,8 @@ void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gra
       gradient[m->restitution + k] += restitution_bar[i] / 6;
   }
   if (m->regularizer >= 0)
-    gradient[m->regularizer] += theta_bar[s->segments[CAROM_REGULARIZER].offset] /
-                                (1 + exp(-p[m->regularizer]));
+    gradient[m->regularizer] +=
+        theta_bar[s->segments[CAROM_REGULARIZER].offset] / (1 + exp(-p[m->regularizer]));
 }
 
 /* ---- the object ------------------------------------------------------------------------------ */

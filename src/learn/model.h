@@ -19,17 +19,17 @@ typedef struct predictor {
   carom_options options;
   batch_job job;
   int thread_count;
-  worker *workers;     /* [thread_count] */
-  tape *tapes;         /* [thread_count]: a shard is run and reversed by one worker in one go */
+  worker *workers; /* [thread_count] */
+  tape *tapes;     /* [thread_count]: a shard is run and reversed by one worker in one go */
   int shard_capacity;
-  shard_result *results;   /* [shard_capacity] */
-  double *theta_bars;      /* [shard_capacity][engine parameters] */
-  double *network_bars;    /* [shard_capacity][network parameters] */
+  shard_result *results; /* [shard_capacity] */
+  double *theta_bars;    /* [shard_capacity][engine parameters] */
+  double *network_bars;  /* [shard_capacity][network parameters] */
   int batch_capacity;
-  double *x0, *v0;         /* [batch_capacity][D] */
-  double *x, *v;           /* [batch_capacity][states][D] */
-  double *x_bar, *v_bar;   /* the same */
-  double *losses;          /* [batch_capacity] */
+  double *x0, *v0;       /* [batch_capacity][D] */
+  double *x, *v;         /* [batch_capacity][states][D] */
+  double *x_bar, *v_bar; /* the same */
+  double *losses;        /* [batch_capacity] */
 } predictor;
 
 struct carom_model {
@@ -39,13 +39,13 @@ struct carom_model {
   carom_model_segment segments[MODEL_MAX_SEGMENTS];
   /* offsets in the parameters; -1 where there is no such segment */
   int mass, moment, friction, restitution, regularizer, network;
-  int property_count;      /* frictions: 1, or one for each possible contact */
+  int property_count; /* frictions: 1, or one for each possible contact */
   int parameter_count;
   double *parameters;
-  double *theta;           /* what they stand for, of the last call */
+  double *theta; /* what they stand for, of the last call */
   model physics;
   network_potential potential;
-  predictor training;      /* for chunks, with records kept */
+  predictor training; /* for chunks, with records kept */
 };
 
 /* theta from the parameters, and the reverse: gradient += from theta_bar. */

@@ -47,8 +47,8 @@ void predictor_free(predictor *p) {
     if (p->tapes != NULL) tape_free(&p->tapes[i]);
   }
   for (int i = 0; i < p->shard_capacity; i++) program_log_clear(&p->results[i].failures);
-  void *pieces[] = {p->workers, p->tapes, p->results, p->theta_bars, p->network_bars, p->x0, p->v0,
-                    p->x,       p->v,     p->x_bar,   p->v_bar,      p->losses};
+  void *pieces[] = {p->workers, p->tapes, p->results, p->theta_bars, p->network_bars, p->x0,
+                    p->v0,      p->x,     p->v,       p->x_bar,      p->v_bar,        p->losses};
   for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) free(pieces[i]);
   *p = (predictor){0};
 }

@@ -35,8 +35,8 @@ void gemm_nt_double(int m, int n, int k, const double *a, const double *b, doubl
 
 void gemm_nn_double(int m, int n, int k, const double *a, const double *b, double *c,
                     int accumulate) {
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, k, b, n,
-              accumulate ? 1 : 0, c, n);
+  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, k, b, n, accumulate ? 1 : 0,
+              c, n);
 }
 
 void gemm_tn_double(int m, int n, int k, const double *a, const double *b, double *c,
@@ -51,8 +51,8 @@ void gemm_nt_single(int m, int n, int k, const float *a, const float *b, float *
 }
 
 void gemm_nn_single(int m, int n, int k, const float *a, const float *b, float *c, int accumulate) {
-  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, k, b, n,
-              accumulate ? 1 : 0, c, n);
+  cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, k, b, n, accumulate ? 1 : 0,
+              c, n);
 }
 
 void gemm_tn_single(int m, int n, int k, const float *a, const float *b, float *c, int accumulate) {

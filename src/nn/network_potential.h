@@ -13,8 +13,7 @@ typedef struct network_potential {
 } network_potential;
 
 /* `parameters` are kept, not copied. */
-network_potential network_potential_make(mlp_shape shape, const double *parameters,
-                                         float *rounded);
+network_potential network_potential_make(mlp_shape shape, const double *parameters, float *rounded);
 
 /* Takes changed parameters over into the rounded copy. */
 void network_potential_refresh(network_potential *network);

@@ -182,8 +182,7 @@ static bool detect_limit(const carom_system *s, const double *x, int index, cont
   }
   if (l->high - measure < 0)
     return push(list, (contact_id){CONTACT_LIMIT, index, 0, 0, l->property});
-  if (measure - low < 0)
-    return push(list, (contact_id){CONTACT_LIMIT, index, 0, 1, l->property});
+  if (measure - low < 0) return push(list, (contact_id){CONTACT_LIMIT, index, 0, 1, l->property});
   return true;
 }
 
@@ -367,9 +366,7 @@ void contact_geometry(const carom_system *s, const contact_id *id, const double 
       pair_geometry(s, x, c);
       break;
     case CONTACT_BALL_PLANE:
-    case CONTACT_POINT_PLANE:
-      plane_geometry(s, x, c);
-      break;
+    case CONTACT_POINT_PLANE: plane_geometry(s, x, c); break;
     case CONTACT_LIMIT:
       if (s->limits[id->first].kind == LIMIT_BEND) {
         bend_geometry(s, x, c);
@@ -391,8 +388,7 @@ static void normal_cotangent(const contact *c, int d, const double *block_bar, d
   double frame_bar[MAX_DIMENSION][MAX_DIMENSION] = {{0}};
   for (int k = 0; k < c->point_count; k++)
     for (int i = 0; i < d; i++)
-      for (int j = 0; j < d; j++)
-        frame_bar[i][j] += c->weight[k] * block_bar[(k * d + i) * d + j];
+      for (int j = 0; j < d; j++) frame_bar[i][j] += c->weight[k] * block_bar[(k * d + i) * d + j];
   for (int j = 0; j < d; j++) normal_bar[j] = frame_bar[0][j];
   for (int t = 1; t < d; t++) {
     double along = dot_d(frame_bar[t], c->frame[0], d);
@@ -403,8 +399,7 @@ static void normal_cotangent(const contact *c, int d, const double *block_bar, d
 /* weight_bar_k = block_bar_k : frame */
 static double weight_cotangent(const contact *c, int d, const double *block_bar, int k) {
   double sum = 0;
-  for (int i = 0; i < d; i++)
-    sum += dot_d(block_bar + (k * d + i) * d, c->frame[i], d);
+  for (int i = 0; i < d; i++) sum += dot_d(block_bar + (k * d + i) * d, c->frame[i], d);
   return sum;
 }
 
@@ -525,13 +520,9 @@ static void bend_vjp(const carom_system *s, const contact *c, const double *x,
 void contact_geometry_vjp(const carom_system *s, const contact *c, const double *x,
                           const double *block_bar, double gap_bar, double *x_bar) {
   switch (c->id.kind) {
-    case CONTACT_PAIR:
-      pair_vjp(s, c, x, block_bar, gap_bar, x_bar);
-      break;
+    case CONTACT_PAIR: pair_vjp(s, c, x, block_bar, gap_bar, x_bar); break;
     case CONTACT_BALL_PLANE:
-    case CONTACT_POINT_PLANE:
-      plane_vjp(s, c, x, block_bar, gap_bar, x_bar);
-      break;
+    case CONTACT_POINT_PLANE: plane_vjp(s, c, x, block_bar, gap_bar, x_bar); break;
     case CONTACT_LIMIT:
       if (s->limits[c->id.first].kind == LIMIT_BEND)
         bend_vjp(s, c, x, block_bar, gap_bar, x_bar);
@@ -564,11 +555,15 @@ static inline void apply_transpose_in(const int d, const contact *c, const doubl
 }
 
 void contact_apply(const contact *c, int dimension, const double *v, double *velocity_c) {
-  if (dimension == 2) apply_in(2, c, v, velocity_c);
-  else apply_in(3, c, v, velocity_c);
+  if (dimension == 2)
+    apply_in(2, c, v, velocity_c);
+  else
+    apply_in(3, c, v, velocity_c);
 }
 
 void contact_apply_transpose(const contact *c, int dimension, const double *impulse, double *out) {
-  if (dimension == 2) apply_transpose_in(2, c, impulse, out);
-  else apply_transpose_in(3, c, impulse, out);
+  if (dimension == 2)
+    apply_transpose_in(2, c, impulse, out);
+  else
+    apply_transpose_in(3, c, impulse, out);
 }

@@ -11,11 +11,11 @@
 #include "physics/model.h"
 
 typedef enum contact_kind {
-  CONTACT_PAIR,         /* ball `first` and ball `second`, first < second */
-  CONTACT_BALL_PLANE,   /* ball `first`, plane `second` */
-  CONTACT_POINT_PLANE,  /* shape point `detail` of body `first` (SHAPE_POINTS or the lowest of a
+  CONTACT_PAIR,        /* ball `first` and ball `second`, first < second */
+  CONTACT_BALL_PLANE,  /* ball `first`, plane `second` */
+  CONTACT_POINT_PLANE, /* shape point `detail` of body `first` (SHAPE_POINTS or the lowest of a
                            SHAPE_RIM), plane `second` */
-  CONTACT_LIMIT         /* limit `first`, side `detail`: 0 upper (stretch > high, bend > high),
+  CONTACT_LIMIT        /* limit `first`, side `detail`: 0 upper (stretch > high, bend > high),
                            1 lower (stretch < low, bend < -high) */
 } contact_kind;
 

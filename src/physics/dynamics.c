@@ -8,7 +8,8 @@ dynamics_record dynamics_record_make(const model *m, arena *memory) {
   const carom_system *s = m->system;
   return (dynamics_record){
       .arm = arena_doubles(memory, s->constraint_count * s->dimension),
-      .factor = arena_doubles(memory, s->row_count > 0 ? s->constraint_shape.start[s->row_count] : 0),
+      .factor =
+          arena_doubles(memory, s->row_count > 0 ? s->constraint_shape.start[s->row_count] : 0),
       .lambda = arena_doubles(memory, s->row_count),
       .velocity = arena_doubles(memory, s->coordinate_count),
       .acceleration = arena_doubles(memory, s->coordinate_count),

@@ -22,8 +22,8 @@ typedef struct integrator {
 /* Stages of one time step of `capacity` states, kept for the reverse. */
 typedef struct step_record {
   int capacity;
-  int stage_count;            /* substeps * stages of the method */
-  double **x;                 /* [stage_count] states [capacity][D] at which a stage evaluates */
+  int stage_count; /* substeps * stages of the method */
+  double **x;      /* [stage_count] states [capacity][D] at which a stage evaluates */
   double **v;
   dynamics_record **dynamics; /* [stage_count][capacity] */
   void **potential;           /* [stage_count] records of the potential */

@@ -59,9 +59,7 @@ static body_lists list_constraints_by_body(const carom_system *s, arena *memory)
   return lists;
 }
 
-static int compare_ints(const void *a, const void *b) {
-  return *(const int *)a - *(const int *)b;
-}
+static int compare_ints(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
 /* Neighbours b <= a of constraint a, ascending and without repeats. Returns how many. */
 static int list_neighbours(const carom_system *s, const body_lists *lists, int a, int *neighbours) {
@@ -84,7 +82,7 @@ static void list_couplings(model *m) {
   body_lists lists = list_constraints_by_body(s, &m->memory);
   m->constraint_coupling = ARENA_ARRAY(&m->memory, int, s->constraint_count + 1);
   int *neighbours =
-      ARENA_ARRAY(&m->memory, int, MAX_COMBINATION_POINTS * (lists.first[s->body_count] + 1));
+      ARENA_ARRAY(&m->memory, int, MAX_COMBINATION_POINTS *(lists.first[s->body_count] + 1));
   // count, then place
   for (int pass = 0; pass < 2; pass++) {
     int total = 0;

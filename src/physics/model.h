@@ -29,9 +29,9 @@ typedef struct model {
   const double *stiffness;
   double regularizer;
   int coupling_count;
-  coupling *couplings;         /* sorted by row_constraint */
-  int *assembly_constraint;    /* [assembly_count + 1] first constraint of each assembly */
-  int *constraint_coupling;    /* [constraint_count + 1] first coupling of each row constraint */
+  coupling *couplings;      /* sorted by row_constraint */
+  int *assembly_constraint; /* [assembly_count + 1] first constraint of each assembly */
+  int *constraint_coupling; /* [constraint_count + 1] first coupling of each row constraint */
   arena memory;
 } model;
 

@@ -73,7 +73,8 @@ static void gradient_of_state_vjp(const model *m, const double *x, const double 
     double ratio = link->length / length;
     stiffness_bar[k] += 2 * (1 - ratio) * along * length;
     for (int i = 0; i < d; i++) {
-      double arm_bar = 2 * m->stiffness[k] * ((1 - ratio) * bar[i] + ratio * along * arm[i] / length);
+      double arm_bar =
+          2 * m->stiffness[k] * ((1 - ratio) * bar[i] + ratio * along * arm[i] / length);
       for (int p = 0; p < link->arm.count; p++)
         x_bar[link->arm.point[p] * d + i] += link->arm.weight[p] * arm_bar;
     }

@@ -34,8 +34,8 @@ carom_status carom_system_sample(const carom_system *system, uint64_t seed, int 
   contact_list_init(&active);
   carom_status status = CAROM_OK;
   for (int k = 0; k < count && status == CAROM_OK; k++)
-    status = sample_one(system, seed, k, x0 + (size_t)k * size, v0 + (size_t)k * size, &active,
-                        error);
+    status =
+        sample_one(system, seed, k, x0 + (size_t)k * size, v0 + (size_t)k * size, &active, error);
   contact_list_free(&active);
   return status == CAROM_OK ? error_clear(error) : status;
 }

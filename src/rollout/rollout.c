@@ -19,10 +19,10 @@ struct carom_rollout {
   batch_job job;
   bool keeps_tape;
   bool has_run;
-  worker *workers;        /* [thread_count] */
-  tape *tapes;            /* [shard_count] or NULL */
-  shard_result *results;  /* [shard_count] */
-  double *theta_bars;     /* [shard_count][parameter_count] */
+  worker *workers;       /* [thread_count] */
+  tape *tapes;           /* [shard_count] or NULL */
+  shard_result *results; /* [shard_count] */
+  double *theta_bars;    /* [shard_count][parameter_count] */
   double *owned_x, *owned_v;
   uint8_t *owned_contacts;
   carom_report report;
@@ -44,21 +44,27 @@ carom_options carom_default_options(const carom_system *system) {
 }
 
 static carom_status check_options(const carom_options *o, carom_error *error) {
-  if (o->steps < 0) return error_set(error, CAROM_INVALID_ARGUMENT, "options.steps is %d, must be at least 0", o->steps);
+  if (o->steps < 0)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "options.steps is %d, must be at least 0",
+                     o->steps);
   if (!(o->dt > 0) || !isfinite(o->dt))
     return error_set(error, CAROM_INVALID_ARGUMENT, "options.dt is %g, must be positive", o->dt);
   if (o->substeps < 1)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.substeps is %d, must be at least 1", o->substeps);
+    return error_set(error, CAROM_INVALID_ARGUMENT, "options.substeps is %d, must be at least 1",
+                     o->substeps);
   if (!(o->compensation_steps > 0))
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.compensation_steps is %g, must be positive", o->compensation_steps);
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "options.compensation_steps is %g, must be positive", o->compensation_steps);
   if (!(o->cone.tolerance > 0) || o->cone.max_iterations < 1 || !(o->cone.smoothing >= 0))
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "options.cone needs a positive tolerance, at least one iteration and a "
                      "smoothing of at least 0; start from carom_default_options");
   if (o->shard_size < 1)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.shard_size is %d, must be at least 1", o->shard_size);
+    return error_set(error, CAROM_INVALID_ARGUMENT, "options.shard_size is %d, must be at least 1",
+                     o->shard_size);
   if (o->threads < 0)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.threads is %d, must be at least 0", o->threads);
+    return error_set(error, CAROM_INVALID_ARGUMENT, "options.threads is %d, must be at least 0",
+                     o->threads);
   return CAROM_OK;
 }
 
@@ -193,7 +199,8 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
   r->has_run = false;
   if (theta == NULL) {
     scene_theta = malloc(sizeof(double) * (size_t)(r->system->parameter_count + 1));
-    if (scene_theta == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for parameters");
+    if (scene_theta == NULL)
+      return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for parameters");
     carom_parameters_default(r->system, scene_theta);
     theta = scene_theta;
   }
@@ -204,8 +211,7 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
 
   r->job.x0 = x0;
   r->job.v0 = v0;
-  progress_state progress = {.options = &r->options,
-                             .total = (int64_t)r->batch * r->options.steps};
+  progress_state progress = {.options = &r->options, .total = (int64_t)r->batch * r->options.steps};
   shard_progress callback = r->options.progress != NULL ? report_progress : NULL;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(r->thread_count)
   for (int shard = 0; shard < r->shard_count; shard++) {

@@ -261,8 +261,7 @@ void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape
 
 carom_status shard_error(const shard_result *result, double dt, carom_error *error) {
   switch (result->status) {
-    case CAROM_OK:
-      return CAROM_OK;
+    case CAROM_OK: return CAROM_OK;
     case CAROM_NUMERICAL_FAILURE:
       return error_set(error, CAROM_NUMERICAL_FAILURE,
                        "sample %d became non-finite at step %d (t = %g); use a smaller dt or more "
@@ -270,7 +269,6 @@ carom_status shard_error(const shard_result *result, double dt, carom_error *err
                        result->bad_sample, result->bad_step, result->bad_step * dt);
     case CAROM_INTERRUPTED:
       return error_set(error, CAROM_INTERRUPTED, "stopped by the progress callback");
-    default:
-      return error_set(error, result->status, "no memory for a shard of the rollout");
+    default: return error_set(error, result->status, "no memory for a shard of the rollout");
   }
 }

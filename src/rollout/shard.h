@@ -18,7 +18,7 @@ typedef struct tape {
 
 /* Scratch of one thread. */
 typedef struct worker {
-  arena memory;        /* lasting: the step records */
+  arena memory; /* lasting: the step records */
   arena scratch;
   step_record *records; /* one, or one for each time step where the job keeps them */
   contact_list active;
@@ -34,8 +34,9 @@ typedef struct batch_job {
   int batch;
   const double *x0, *v0;
   double *x, *v;
-  uint8_t *contacts;   /* may be NULL */
-  bool keeps_records;  /* a worker keeps the records of all time steps, so that the reverse of a shard
+  uint8_t *contacts; /* may be NULL */
+  bool
+      keeps_records; /* a worker keeps the records of all time steps, so that the reverse of a shard
                           that it has just run need not evaluate anything again */
 } batch_job;
 

@@ -10,8 +10,8 @@ static double norm(const double *a, int count) {
   return sqrt(sum);
 }
 
-static carom_status check_finite(const carom_system *system, const double *values,
-                                 const char *what, carom_error *error) {
+static carom_status check_finite(const carom_system *system, const double *values, const char *what,
+                                 carom_error *error) {
   for (int i = 0; i < system->coordinate_count; i++) {
     if (isfinite(values[i])) continue;
     int point = i / system->dimension;

@@ -13,15 +13,15 @@
 
 enum {
   MAX_DIMENSION = 3,
-  MAX_BODY_POINTS = 4,          /* dimension + 1 */
-  MAX_COMBINATION_POINTS = 8,   /* two rigid bodies */
-  MAX_CONTACT_POINTS = 12,      /* a bend of three rigid bodies */
+  MAX_BODY_POINTS = 4,        /* dimension + 1 */
+  MAX_COMBINATION_POINTS = 8, /* two rigid bodies */
+  MAX_CONTACT_POINTS = 12,    /* a bend of three rigid bodies */
 
   /* what a scene may ask for at most */
   MAX_POINTS = 100000,
-  MAX_TIES = 300000,            /* joints; springs; limits: each, those of chains not counted */
-  MAX_CONTACTS = 4000000,       /* possible contacts: pairs of 2800 bodies */
-  MAX_SHAPE_POINTS = 1000000    /* of rims and point sets, all together */
+  MAX_TIES = 300000,         /* joints; springs; limits: each, those of chains not counted */
+  MAX_CONTACTS = 4000000,    /* possible contacts: pairs of 2800 bodies */
+  MAX_SHAPE_POINTS = 1000000 /* of rims and point sets, all together */
 };
 
 /* Difference or position that is linear in the state; its value is a vector of `dimension`. */
@@ -33,24 +33,24 @@ typedef struct combination {
 } combination;
 
 typedef enum shape_kind {
-  SHAPE_NONE,   /* touches nothing */
-  SHAPE_BALL,   /* circle or sphere about the centre of mass */
-  SHAPE_RIM,    /* a circle of points in the plane of the first two body axes; 3D rigid only. Its
+  SHAPE_NONE,  /* touches nothing */
+  SHAPE_BALL,  /* circle or sphere about the centre of mass */
+  SHAPE_RIM,   /* a circle of points in the plane of the first two body axes; 3D rigid only. Its
                    lowest point is the contact point */
-  SHAPE_POINTS  /* body-fixed points, each a contact of its own; rigid only */
+  SHAPE_POINTS /* body-fixed points, each a contact of its own; rigid only */
 } shape_kind;
 
 typedef struct body {
   char *id;
-  bool rigid;        /* an extended body of dimension + 1 points; else a point mass */
+  bool rigid; /* an extended body of dimension + 1 points; else a point mass */
   int first_point;
-  int point_count;   /* 1 or dimension + 1 */
+  int point_count; /* 1 or dimension + 1 */
   double mass;
   double moment[MAX_DIMENSION]; /* second moments per unit mass */
   shape_kind shape;
-  double radius;     /* SHAPE_BALL, SHAPE_RIM */
-  int shape_point_count;        /* SHAPE_RIM, SHAPE_POINTS */
-  double *shape_points;         /* [shape_point_count][dimension] body coordinates */
+  double radius;         /* SHAPE_BALL, SHAPE_RIM */
+  int shape_point_count; /* SHAPE_RIM, SHAPE_POINTS */
+  double *shape_points;  /* [shape_point_count][dimension] body coordinates */
 } body;
 
 /* normal . x + offset >= 0, |normal| = 1 */
@@ -61,14 +61,14 @@ typedef struct plane {
 } plane;
 
 typedef enum constraint_kind {
-  CONSTRAINT_DISTANCE,   /* |c(x)|^2 - length^2 = 0, one row */
-  CONSTRAINT_COINCIDE    /* c(x) = 0, `dimension` rows */
+  CONSTRAINT_DISTANCE, /* |c(x)|^2 - length^2 = 0, one row */
+  CONSTRAINT_COINCIDE  /* c(x) = 0, `dimension` rows */
 } constraint_kind;
 
 typedef struct constraint {
   constraint_kind kind;
   combination arm;
-  double length;   /* CONSTRAINT_DISTANCE; > 0 */
+  double length; /* CONSTRAINT_DISTANCE; > 0 */
   int first_row;
   int row_count;
   int assembly;
@@ -84,8 +84,8 @@ typedef struct spring {
 } spring;
 
 typedef enum limit_kind {
-  LIMIT_BEND,    /* |angle between two consecutive segments| <= high; 2D only */
-  LIMIT_STRETCH  /* low <= |segment| <= high; either may be absent (low = 0, high = INFINITY) */
+  LIMIT_BEND,   /* |angle between two consecutive segments| <= high; 2D only */
+  LIMIT_STRETCH /* low <= |segment| <= high; either may be absent (low = 0, high = INFINITY) */
 } limit_kind;
 
 /* A one-sided contact without friction in truth (its friction is a parameter all the same). */
@@ -94,7 +94,7 @@ typedef struct limit {
   combination segment;      /* the segment; LIMIT_BEND: the one before the joint */
   combination next_segment; /* LIMIT_BEND: the segment after the joint */
   double low, high;
-  int property;             /* index of its friction and restitution; both sides share it */
+  int property; /* index of its friction and restitution; both sides share it */
   char *label;
 } limit;
 
@@ -103,34 +103,34 @@ typedef struct limit {
  * not coupled. */
 typedef struct assembly {
   int point_count;
-  int *points;    /* [point_count] ascending */
+  int *points; /* [point_count] ascending */
   int first_row;
-  int row_count;  /* 0 for a free point mass */
+  int row_count; /* 0 for a free point mass */
 } assembly;
 
 typedef enum sampler_kind {
-  SAMPLER_STATE,   /* one given state */
-  SAMPLER_BOX,     /* uniform positions, normal velocities; angle and rate of rigid bodies */
-  SAMPLER_ANGLES,  /* pendulum chains: absolute angle of each link from straight down */
-  SAMPLER_EULER,   /* one rigid body on a ball joint: ZXZ Euler angles and their rates */
-  SAMPLER_CHAIN    /* a rope: first angle, bends, rates */
+  SAMPLER_STATE,  /* one given state */
+  SAMPLER_BOX,    /* uniform positions, normal velocities; angle and rate of rigid bodies */
+  SAMPLER_ANGLES, /* pendulum chains: absolute angle of each link from straight down */
+  SAMPLER_EULER,  /* one rigid body on a ball joint: ZXZ Euler angles and their rates */
+  SAMPLER_CHAIN   /* a rope: first angle, bends, rates */
 } sampler_kind;
 
 typedef struct sampler {
   sampler_kind kind;
-  double *x, *v;               /* SAMPLER_STATE: [point_count][dimension] */
+  double *x, *v;                                  /* SAMPLER_STATE: [point_count][dimension] */
   double low[MAX_DIMENSION], high[MAX_DIMENSION]; /* SAMPLER_BOX */
-  double speed;                /* SAMPLER_BOX: deviation of each velocity component */
-  double rate;                 /* SAMPLER_BOX, _ANGLES, _CHAIN: deviation of angular rates */
-  double angle_low, angle_high;  /* SAMPLER_ANGLES, _EULER; _CHAIN: of the first segment */
-  double bend;                 /* SAMPLER_CHAIN: |bend| below this */
+  double speed;                     /* SAMPLER_BOX: deviation of each velocity component */
+  double rate;                      /* SAMPLER_BOX, _ANGLES, _CHAIN: deviation of angular rates */
+  double angle_low, angle_high;     /* SAMPLER_ANGLES, _EULER; _CHAIN: of the first segment */
+  double bend;                      /* SAMPLER_CHAIN: |bend| below this */
   double rate_low[3], rate_high[3]; /* SAMPLER_EULER: uniform rates of phi, theta */
   double spin_scale, spin_mean;     /* SAMPLER_EULER: psi rate = +-scale * (normal + mean) */
   double anchor[MAX_DIMENSION];     /* where the chain hangs; SAMPLER_EULER: the joint */
   double joint[MAX_DIMENSION];      /* SAMPLER_EULER: body coordinates of the joint */
-  int chain_count;             /* SAMPLER_ANGLES, _CHAIN: bodies of the chain, in order */
+  int chain_count;                  /* SAMPLER_ANGLES, _CHAIN: bodies of the chain, in order */
   int *chain_bodies;
-  double *chain_lengths;       /* [chain_count] */
+  double *chain_lengths; /* [chain_count] */
 } sampler;
 
 struct carom_system {
@@ -146,19 +146,19 @@ struct carom_system {
   int body_count;
   body *bodies;
   int point_count;
-  int coordinate_count;     /* D = point_count * dimension */
-  int *point_body;          /* [point_count] */
+  int coordinate_count; /* D = point_count * dimension */
+  int *point_body;      /* [point_count] */
 
   int plane_count;
   plane *planes;
 
-  int constraint_count;     /* objects, not rows; sorted by assembly, then along chains */
+  int constraint_count; /* objects, not rows; sorted by assembly, then along chains */
   constraint *constraints;
-  int row_count;            /* scalar equations E */
+  int row_count; /* scalar equations E */
   int assembly_count;
   assembly *assemblies;
-  int *point_assembly;      /* [point_count] */
-  int *point_in_assembly;   /* [point_count] place of the point in its assembly's list */
+  int *point_assembly;       /* [point_count] */
+  int *point_in_assembly;    /* [point_count] place of the point in its assembly's list */
   envelope constraint_shape; /* of J_E M^-1 J_E' */
 
   int spring_count;
@@ -167,22 +167,22 @@ struct carom_system {
   limit *limits;
 
   /* possible contacts: pairs, then body x plane, then limits (bends, then stretches) */
-  bool pair_contacts;       /* balls touch each other */
-  int pair_property_count;  /* body_count * (body_count - 1) / 2 or 0 */
+  bool pair_contacts;      /* balls touch each other */
+  int pair_property_count; /* body_count * (body_count - 1) / 2 or 0 */
   int plane_property_first;
   int limit_property_first;
-  int contact_count;        /* = properties */
+  int contact_count; /* = properties */
   bool shared_properties;
-  double *friction;         /* [contact_count] */
-  double *restitution;      /* [contact_count] */
-  double regularizer;       /* epsilon of CMr; 0.01 */
+  double *friction;    /* [contact_count] */
+  double *restitution; /* [contact_count] */
+  double regularizer;  /* epsilon of CMr; 0.01 */
 
   sampler initial;
 
   carom_segment_info segments[CAROM_SEGMENT_COUNT];
   int parameter_count;
 
-  arena memory;             /* owns everything above */
+  arena memory; /* owns everything above */
 };
 
 /* Index of the properties of a pair i < j, or of a body and a plane. */

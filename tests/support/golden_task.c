@@ -12,9 +12,8 @@ static const struct {
   const char *scene;
   int shared_states;
 } tasks[GOLDEN_TASK_COUNT] = {
-    {"BP5-e", "bp5-e", 31},  {"BP5", "bp5", 31},       {"BD5", "bd5", 31},
-    {"CP3-e", "cp3-e", 100}, {"CP3", "cp3", 100},      {"Gyro-e", "gyro-e", 100},
-    {"Gyro", "gyro", 0},     {"Rope", "rope", 100},
+    {"BP5-e", "bp5-e", 31}, {"BP5", "bp5", 31},        {"BD5", "bd5", 31},  {"CP3-e", "cp3-e", 100},
+    {"CP3", "cp3", 100},    {"Gyro-e", "gyro-e", 100}, {"Gyro", "gyro", 0}, {"Rope", "rope", 100},
 };
 
 const char *golden_task_name(int index) { return tasks[index].task; }
@@ -27,7 +26,8 @@ static void copy_rim_points(const char *file, body *rim) {
   json_t *events = golden_get(root, "events");
   for (size_t i = 0; i < json_array_size(events); i++) {
     int count;
-    double *row = golden_numbers(json_array_get(golden_get(json_array_get(events, i), "Jac"), 0), &count);
+    double *row =
+        golden_numbers(json_array_get(golden_get(json_array_get(events, i), "Jac"), 0), &count);
     double c1 = row[4], c2 = row[7];
     double angle = atan2(c2, c1) < -1e-3 ? atan2(c2, c1) + 2 * acos(-1) : atan2(c2, c1);
     int k = (int)lround(angle / 0.314);
