@@ -9,27 +9,8 @@
 
 #include <cmocka.h>
 
+#include "support/systems.h"
 #include "system/system.h"
-
-static carom_system *load(const char *name) {
-  carom_system *system = NULL;
-  carom_error error;
-  carom_status status = carom_system_load(name, &system, &error);
-  if (status != CAROM_OK) fail_msg("%s", error.message);
-  return system;
-}
-
-static carom_system *parse(const char *text) {
-  carom_system *system = NULL;
-  carom_error error;
-  carom_status status = carom_system_parse(text, strlen(text), "test.json", &system, &error);
-  if (status != CAROM_OK) fail_msg("%s", error.message);
-  return system;
-}
-
-static void assert_near(double value, double expected, double tolerance) {
-  if (!(fabs(value - expected) <= tolerance)) fail_msg("%.17g instead of %.17g", value, expected);
-}
 
 static const char base_scene[] =
     "{\n"
@@ -80,7 +61,7 @@ static char *edited(const char *from, const char *to) {
 
 static void base_scene_is_read(void **state) {
   (void)state;
-  carom_system *s = parse(base_scene);
+  carom_system *s = parse_system(base_scene);
   assert_int_equal(s->body_count, 5);
   assert_int_equal(s->point_count, 9);
   assert_int_equal(s->contact_count, 10 + 5 + 4);
@@ -274,7 +255,7 @@ static void samplers_are_refused_where_they_do_not_fit(void **state) {
       {"bp5", "\"euler\", \"angle\": [0, 1]}}", "sampler 'euler' is for dimension 3 only"},
   };
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-    carom_system *system = load(table[i].scene);
+    carom_system *system = load_system(table[i].scene);
     char text[8192];
     const char *place = strstr(system->json, "\"initial\"");
     assert_non_null(place);

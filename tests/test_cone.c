@@ -13,6 +13,7 @@
 #include "carom.h"
 #include "support/cone_problems.h"
 #include "support/golden.h"
+#include "support/systems.h"
 
 static arena memory, scratch;
 
@@ -20,10 +21,6 @@ static int clear_memory(void **state) {
   (void)state;
   arena_restore(&memory, (arena_mark){0});
   return 0;
-}
-
-static void assert_near(double a, double b, double tolerance) {
-  if (!(fabs(a - b) <= tolerance)) fail_msg("%.17g is not %.17g (difference %g)", a, b, a - b);
 }
 
 static cone_solution solve(const cone_program *program, double smoothing) {

@@ -13,22 +13,8 @@
 #include "base/rng.h"
 #include "contact/contact_event.h"
 #include "physics/constraints.h"
+#include "support/systems.h"
 #include "system/sampler.h"
-
-static carom_system *load(const char *name) {
-  carom_system *system;
-  carom_error error;
-  if (carom_system_load(name, &system, &error) != CAROM_OK) fail_msg("%s", error.message);
-  return system;
-}
-
-static carom_system *parse(const char *text) {
-  carom_system *system;
-  carom_error error;
-  if (carom_system_parse(text, strlen(text), "test", &system, &error) != CAROM_OK)
-    fail_msg("%s", error.message);
-  return system;
-}
 
 static double total_energy(const carom_system *s, const double *theta, const double *x,
                            const double *v) {
@@ -53,7 +39,7 @@ static void simulate_one(const carom_system *s, const carom_options *options, co
 /* A ball thrown up comes down as the parabola says; RK4 is exact on it. */
 static void test_free_flight(void **state) {
   (void)state;
-  carom_system *s = parse(
+  carom_system *s = parse_system(
       "{\"carom\":1,\"name\":\"throw\",\"dimension\":2,\"dt\":0.01,\"steps\":100,\"gravity\":[0,-9."
       "81],"
       "\"bodies\":[{\"id\":\"a\",\"type\":\"point\",\"mass\":2}],"
@@ -80,7 +66,7 @@ static const char *const DISK_ON_GROUND =
 static void bounce(double mu, double e, double vx, double vy, double w, double *after) {
   char text[1024];
   snprintf(text, sizeof text, DISK_ON_GROUND, mu, e);
-  carom_system *s = parse(text);
+  carom_system *s = parse_system(text);
   carom_options options = carom_default_options(s);
   options.penetration_compensation = false;
   // just above the ground, moving into it during one step
@@ -129,7 +115,7 @@ static void test_frictionless_disk(void **state) {
  * That is more than Coulomb's law gives, by the separation mu |v_t+| that the relaxation allows. */
 static void test_sliding_point(void **state) {
   (void)state;
-  carom_system *s = parse(
+  carom_system *s = parse_system(
       "{\"carom\":1,\"name\":\"slide\",\"dimension\":2,\"dt\":0.01,\"steps\":1,\"gravity\":[0,0],"
       "\"bodies\":[{\"id\":\"a\",\"type\":\"point\",\"mass\":0.7,\"radius\":0.1}],"
       "\"planes\":[{\"id\":\"ground\",\"normal\":[0,1],\"offset\":0}],"
@@ -151,7 +137,7 @@ static void test_sliding_point(void **state) {
 /* Two balls, central impact: the textbook velocities. */
 static void test_two_balls(void **state) {
   (void)state;
-  carom_system *s = parse(
+  carom_system *s = parse_system(
       "{\"carom\":1,\"name\":\"two\",\"dimension\":2,\"dt\":0.01,\"steps\":1,\"gravity\":[0,0],"
       "\"bodies\":[{\"id\":\"a\",\"type\":\"point\",\"mass\":2,\"radius\":0.1},"
       "{\"id\":\"b\",\"type\":\"point\",\"mass\":3,\"radius\":0.1}],"
@@ -208,7 +194,7 @@ static const char *const drift_scenes[] = {"bp5-e", "bp5",  "bd5",    "bd1", "cp
 static void test_energy_drift(void **state) {
   (void)state;
   for (size_t k = 0; k < sizeof drift_scenes / sizeof drift_scenes[0]; k++) {
-    carom_system *s = load(drift_scenes[k]);
+    carom_system *s = load_system(drift_scenes[k]);
     s->plane_count = 0;
     s->pair_contacts = false;
     s->limit_count = 0;
@@ -237,7 +223,7 @@ typedef struct event_case {
 } event_case;
 
 static void event_case_open(event_case *c, const char *scene) {
-  c->system = load(scene);
+  c->system = load_system(scene);
   arena_init(&c->memory);
   contact_list_init(&c->active);
   model_init(&c->model, c->system);

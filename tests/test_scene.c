@@ -11,27 +11,8 @@
 #include <cmocka.h>
 
 #include "support/golden.h"
+#include "support/systems.h"
 #include "system/system.h"
-
-static carom_system *load(const char *name) {
-  carom_system *system = NULL;
-  carom_error error;
-  carom_status status = carom_system_load(name, &system, &error);
-  if (status != CAROM_OK) fail_msg("%s", error.message);
-  return system;
-}
-
-static carom_system *parse(const char *text) {
-  carom_system *system = NULL;
-  carom_error error;
-  carom_status status = carom_system_parse(text, strlen(text), "test.json", &system, &error);
-  if (status != CAROM_OK) fail_msg("%s", error.message);
-  return system;
-}
-
-static void assert_near(double value, double expected, double tolerance) {
-  if (!(fabs(value - expected) <= tolerance)) fail_msg("%.17g instead of %.17g", value, expected);
-}
 
 // ---- built-in scenes ----
 
@@ -39,7 +20,7 @@ static void every_builtin_scene_loads(void **state) {
   (void)state;
   assert_true(carom_scene_count() >= 13);
   for (int i = 0; i < carom_scene_count(); i++) {
-    carom_system *system = load(carom_scene_name(i));
+    carom_system *system = load_system(carom_scene_name(i));
     carom_system_info info = carom_system_describe(system);
     assert_string_equal(info.name, carom_scene_name(i));
     assert_string_equal(info.json, carom_scene_text(i));
@@ -76,7 +57,7 @@ static void sizes_are_those_of_the_tasks(void **state) {
   };
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     const expectation *e = &table[i];
-    carom_system *system = load(e->name);
+    carom_system *system = load_system(e->name);
     carom_system_info info = carom_system_describe(system);
     assert_int_equal(info.dimension, e->dimension);
     assert_int_equal(info.body_count, e->bodies);
@@ -141,7 +122,7 @@ static void scenes_agree_with_golden_files(void **state) {
       {"cp3-e", "traj_CP3-e.json"}, {"cp3", "traj_CP3.json"},  {"gyro-e", "traj_Gyro-e.json"},
       {"gyro", "traj_Gyro.json"},   {"rope", "traj_Rope.json"}};
   for (size_t t = 0; t < sizeof tasks / sizeof tasks[0]; t++) {
-    carom_system *system = load(tasks[t][0]);
+    carom_system *system = load_system(tasks[t][0]);
     json_t *file = golden_load(tasks[t][1]);
     int count;
     double *friction = golden_numbers(golden_get(file, "mus"), &count);
@@ -168,7 +149,7 @@ static void scenes_agree_with_golden_files(void **state) {
 
 static void constants_of_single_scenes(void **state) {
   (void)state;
-  carom_system *gyro = load("gyro");
+  carom_system *gyro = load_system("gyro");
   const body *top = &gyro->bodies[0];
   assert_int_equal(top->shape, SHAPE_RIM);
   assert_int_equal(top->shape_point_count, 20);
@@ -181,7 +162,7 @@ static void constants_of_single_scenes(void **state) {
   assert_near(gyro->gravity[2], -9.81, 0);
   carom_system_destroy(gyro);
 
-  carom_system *rope = load("rope");
+  carom_system *rope = load_system("rope");
   assert_near(rope->springs[3].stiffness, 50, 0);
   assert_near(rope->springs[3].length, 0.05, 0);
   assert_near(rope->limits[0].high, 0.3, 0);
@@ -189,7 +170,7 @@ static void constants_of_single_scenes(void **state) {
   assert_near(rope->limits[9].high, 0.06, 1e-17);
   carom_system_destroy(rope);
 
-  carom_system *billiards = load("billiards");
+  carom_system *billiards = load_system("billiards");
   assert_int_equal(billiards->integrator, CAROM_EULER);
   for (int layer = 0, ball = 1; layer < 4; layer++) {
     for (int j = 0; j <= layer; j++, ball++) {
@@ -207,7 +188,7 @@ static void example_scenes_load(void **state) {
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     char path[512];
     snprintf(path, sizeof path, "%s/examples/scenes/%s.json", CAROM_SOURCE_DIR, names[i]);
-    carom_system *system = load(path);
+    carom_system *system = load_system(path);
     assert_string_equal(system->name, names[i]);
     carom_system_destroy(system);
   }
@@ -239,7 +220,7 @@ static void documented_scene_is_read(void **state) {
                 ":24: initial.bodies: position violates joints[0]: the distance of "
                 "its ends is 0.6, should be 0.5 (off by 0.1)"}};
   char *text = read_documented_scene();
-  carom_system_destroy(parse(text));
+  carom_system_destroy(parse_system(text));
   for (size_t i = 0; i < sizeof edits / sizeof edits[0]; i++) {
     text = read_documented_scene();
     char *place = strstr(text, edits[i].from);
@@ -257,7 +238,7 @@ static void documented_scene_is_read(void **state) {
 
 static void contact_indices_and_labels(void **state) {
   (void)state;
-  carom_system *bp5 = load("bp5");
+  carom_system *bp5 = load_system("bp5");
   char label[64];
   // pairs first, (i, j) -> j + n i - (i + 1)(i + 2) / 2, one after the other
   int next = 0;
@@ -286,7 +267,7 @@ static void contact_indices_and_labels(void **state) {
   carom_system_destroy(bp5);
 
   // a rope: bends, then stretches
-  carom_system *rope = load("rope");
+  carom_system *rope = load_system("rope");
   for (int i = 0; i < 19; i++) {
     assert_int_equal(rope->limits[i].property, i);
     assert_int_equal(rope->limits[i].kind, i < 9 ? LIMIT_BEND : LIMIT_STRETCH);
@@ -302,7 +283,7 @@ static void contact_indices_and_labels(void **state) {
 
 static void parameters_and_their_checks(void **state) {
   (void)state;
-  carom_system *bd5 = load("bd5");
+  carom_system *bd5 = load_system("bd5");
   int count = carom_parameter_count(bd5);
   double *theta = malloc(sizeof(double) * (size_t)count);
   carom_parameters_default(bd5, theta);
@@ -341,7 +322,7 @@ static void parameters_and_their_checks(void **state) {
   carom_system_destroy(bd5);
 
   // point masses have no moments: zeros
-  carom_system *cp3 = load("cp3");
+  carom_system *cp3 = load_system("cp3");
   double small[18];
   assert_int_equal(carom_parameter_count(cp3), 18);
   carom_parameters_default(cp3, small);
@@ -418,7 +399,7 @@ static void rows_follow_chains(void **state) {
   (void)state;
   enum { COUNT = 60 };
   char *text = write_row_of_bodies(COUNT);
-  carom_system *row = parse(text);
+  carom_system *row = parse_system(text);
   check_shape(row);
   assert_int_equal(row->assembly_count, 1);
   assert_int_equal(row->row_count, 6 * COUNT + 3 * (COUNT - 1));
@@ -427,7 +408,7 @@ static void rows_follow_chains(void **state) {
   carom_system_destroy(row);
   free(text);
   for (int i = 0; i < carom_scene_count(); i++) {
-    carom_system *system = load(carom_scene_name(i));
+    carom_system *system = load_system(carom_scene_name(i));
     check_shape(system);
     carom_system_destroy(system);
   }
@@ -435,7 +416,7 @@ static void rows_follow_chains(void **state) {
 
 static void assemblies_are_separate(void **state) {
   (void)state;
-  carom_system *bd5 = load("bd5");
+  carom_system *bd5 = load_system("bd5");
   assert_int_equal(bd5->assembly_count, 5);
   for (int i = 0; i < 5; i++) {
     assert_int_equal(bd5->assemblies[i].first_row, 3 * i);
@@ -463,7 +444,7 @@ static void tied_bodies_are_one_assembly(void **state) {
              "{\"body\": \"a\", \"position\": [0, 0]}, {\"body\": \"free\", \"position\": [5, 0]},"
              "{\"body\": \"c\", \"position\": [2, 0]}, {\"body\": \"d\", \"position\": [1, 0]}]}}",
              orders[i]);
-    carom_system *system = parse(text);
+    carom_system *system = parse_system(text);
     check_shape(system);
     assert_int_equal(system->assembly_count, 2);
     assert_int_equal(system->assemblies[0].point_count, 3);
@@ -502,7 +483,7 @@ static void combinations(void **state) {
 
 static void states_are_checked(void **state) {
   (void)state;
-  carom_system *cp3 = load("cp3");
+  carom_system *cp3 = load_system("cp3");
   // straight down, at rest
   double x[12] = {0, -0.35, 0, -0.75, 0, -1.1, 0, -0.35, 0, -0.75, 0, -1.1}, v[12] = {0};
   carom_error error;
@@ -538,7 +519,7 @@ static void files_are_read_or_reported(void **state) {
   for (int i = 0; i < carom_scene_count(); i++) {
     char path[512];
     snprintf(path, sizeof path, "%s/scenes/%s.json", CAROM_SOURCE_DIR, carom_scene_name(i));
-    carom_system_destroy(load(path));
+    carom_system_destroy(load_system(path));
   }
 }
 
@@ -546,8 +527,8 @@ static void files_are_read_or_reported(void **state) {
 static void round_trip(void **state) {
   (void)state;
   for (int i = 0; i < carom_scene_count(); i++) {
-    carom_system *first = load(carom_scene_name(i));
-    carom_system *second = parse(carom_system_describe(first).json);
+    carom_system *first = load_system(carom_scene_name(i));
+    carom_system *second = parse_system(carom_system_describe(first).json);
     int count = carom_parameter_count(first);
     assert_int_equal(carom_parameter_count(second), count);
     double *theta = malloc(sizeof(double) * (size_t)count * 2);

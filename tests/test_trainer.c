@@ -1,6 +1,7 @@
 /* Training: the optimiser against numbers by hand, rates, the order of the chunks, epochs, stopping
  * and going on in memory, and what happens to numbers that are not finite. */
 #include "learn/trainer.h"
+#include "support/systems.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -73,10 +74,6 @@ static void assert_message(const carom_error *error, carom_status status, const 
   assert_int_equal(error->status, status);
   if (strstr(error->message, piece) == NULL)
     fail_msg("no '%s' in the message '%s'", piece, error->message);
-}
-
-static void assert_near(double value, double expected, double tolerance) {
-  if (!(fabs(value - expected) <= tolerance)) fail_msg("%.17g, expected %.17g", value, expected);
 }
 
 static void assert_same_parameters(carom_model *a, carom_model *b) {
