@@ -54,19 +54,17 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-static const struct argp argp = {
-    options,
-    parse,
-    "[events] [scenes] [rope] [groups] [train]",
+static const char help[] =
     "Measures the speed of the engine on one thread, processor time, minimum over repeats: contact "
     "events by "
     "themselves, rollouts of every scene, growth with the length of a rope and with the number of "
     "separate groups of touching disks, and training iterations of every task (on all threads).\n"
     "Without a name: all."
-    "\vExample:\n  carom bench events rope --json",
-    NULL,
-    NULL,
-    NULL};
+    "\vExample:\n  carom bench events rope --json";
+static const struct argp argp = {.options = options,
+                                 .parser = parse,
+                                 .args_doc = "[events] [scenes] [rope] [groups] [train]",
+                                 .doc = help};
 
 static bool go_on(void) { return !interrupted(); }
 

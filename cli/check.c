@@ -51,20 +51,18 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-static const struct argp_child children[] = {{&run_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {
-    options,
-    parse,
-    "SCENE",
+static const char help[] =
     "Checks all derivatives of SCENE against central differences: by the initial state and by "
     "every parameter segment, over chunks of 5 states with and without contacts, for cm and cmr, "
     "lagrangian and hamiltonian (--contact and --dynamics choose one). The error is relative; 1e-6 "
     "passes. 'used' counts chunks times directions at which the trajectory is smooth, as finite "
     "differences need it. Exit status 1 if anything fails."
-    "\vExample:\n  carom check cp3 --sample 50",
-    children,
-    NULL,
-    NULL};
+    "\vExample:\n  carom check cp3 --sample 50";
+static const struct argp argp = {.options = options,
+                                 .parser = parse,
+                                 .args_doc = "SCENE",
+                                 .doc = help,
+                                 .children = run_children};
 
 // parameters at the end of their range have a derivative to one side only: move them inside
 static void move_inside(setup *s, table *t) {
@@ -130,7 +128,7 @@ static carom_status check_case(const arguments *a, const setup *s, const chunk_s
 
 static carom_status check_all(const arguments *a, setup *s, const chunk_set chunks[2], table *t,
                               carom_error *error) {
-  progress bar = progress_begin("checking", "cases", a->run.quiet);
+  progress bar = progress_begin("checking", "cases", a->run.general.quiet);
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < MAX_CASES; k++) {
     int contact = k / 4, dynamics = k / 2 % 2, with_contact = k % 2;

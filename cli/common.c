@@ -39,7 +39,6 @@ enum option_key {
   KEY_SMOOTHING,
   KEY_CONE_TOLERANCE,
   KEY_TOLERANCE,
-  KEY_THREADS,
   KEY_JSON,
   KEY_DUMP_FAILURES
 };
@@ -72,10 +71,7 @@ static const struct argp_option run_argp_options[] = {
      "largest scaled residual at which a cone program counts as solved (1e-10)", 3},
     {"dump-failures", KEY_DUMP_FAILURES, "DIR", 0,
      "write cone programs that were not solved into DIR, for `carom solve`", 3},
-    {NULL, 0, NULL, 0, "General", 4},
-    {"threads", KEY_THREADS, "N", 0, "threads (0: as many as the machine has); same result", 4},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
-    {"quiet", 'q', NULL, 0, "no progress", 4},
     {0}};
 
 run_options run_options_default(void) {
@@ -133,6 +129,35 @@ int parse_name(struct argp_state *state, const char *option, const char *text,
   return -1;
 }
 
+void parse_argument(struct argp_state *state, const char *what, char *text, const char **argument) {
+  if (*argument != NULL) argp_error(state, "one %s is expected, '%s' is one more", what, text);
+  *argument = text;
+}
+
+void require_scene(struct argp_state *state, const char *scene) {
+  if (scene == NULL)
+    argp_error(state, "a scene is missing: the name of a built-in one (`carom list`) or a file");
+}
+
+enum { KEY_THREADS = 8192 /* apart from the keys of other parsers */ };
+
+static const struct argp_option general_argp_options[] = {
+    {NULL, 0, NULL, 0, "General", 4},
+    {"threads", KEY_THREADS, "N", 0, "threads (0: as many as the machine has); same result", 4},
+    {"quiet", 'q', NULL, 0, "no progress", 4},
+    {0}};
+
+static error_t parse_general(int key, char *text, struct argp_state *state) {
+  general_options *o = state->input;
+  switch (key) {
+    case KEY_THREADS: o->threads = parse_integer(state, "--threads", text, 0, 1024); return 0;
+    case 'q': o->quiet = true; return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+const struct argp general_argp = {.options = general_argp_options, .parser = parse_general};
+
 // options that say what is simulated, from where
 static bool parse_input(run_options *o, int key, char *text, struct argp_state *state) {
   switch (key) {
@@ -143,9 +168,7 @@ static bool parse_input(run_options *o, int key, char *text, struct argp_state *
       o->tolerance = parse_number(state, "--tolerance", text, 0.0, 1e300);
       return true;
     case KEY_PARAMETERS: o->parameters = text; return true;
-    case KEY_THREADS: o->threads = parse_integer(state, "--threads", text, 0, 1024); return true;
     case KEY_JSON: o->json = true; return true;
-    case 'q': o->quiet = true; return true;
     case KEY_DUMP_FAILURES: o->dump_failures = text; return true;
     default: return false;
   }
@@ -185,21 +208,22 @@ static bool parse_method(run_options *o, int key, char *text, struct argp_state 
 static error_t parse_run_option(int key, char *text, struct argp_state *state) {
   run_options *o = state->input;
   if (parse_input(o, key, text, state) || parse_method(o, key, text, state)) return 0;
-  if (key == ARGP_KEY_ARG && o->scene == NULL) {
-    o->scene = text;
-    return 0;
+  switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &o->general; return 0;
+    case ARGP_KEY_ARG: parse_argument(state, "scene", text, &o->scene); return 0;
+    case ARGP_KEY_END:
+      require_scene(state, o->scene);
+      if (o->init != NULL && o->sample > 0)
+        argp_error(state, "--init and --sample exclude each other");
+      return 0;
+    default: return ARGP_ERR_UNKNOWN;
   }
-  if (key == ARGP_KEY_ARG) argp_error(state, "one scene is expected, '%s' is one more", text);
-  if (key == ARGP_KEY_END && o->scene == NULL) {
-    argp_error(state, "a scene is missing: the name of a built-in one (`carom list`) or a file");
-  }
-  if (key == ARGP_KEY_END && o->init != NULL && o->sample > 0) {
-    argp_error(state, "--init and --sample exclude each other");
-  }
-  return ARGP_ERR_UNKNOWN;
 }
 
-const struct argp run_argp = {run_argp_options, parse_run_option, NULL, NULL, NULL, NULL, NULL};
+static const struct argp_child general_child[] = {{&general_argp, 0, NULL, 0}, {0}};
+static const struct argp run_argp = {
+    .options = run_argp_options, .parser = parse_run_option, .children = general_child};
+const struct argp_child run_children[] = {{&run_argp, 0, NULL, 0}, {0}};
 
 /* ---- what the options name ---- */
 
@@ -216,7 +240,7 @@ static void apply_options(const run_options *given, setup *s) {
   if (given->stop_target_gradient) o->stop_target_gradient = true;
   if (given->smoothing > 0.0) o->cone.smoothing = given->smoothing;
   if (given->cone_tolerance > 0.0) o->cone.tolerance = given->cone_tolerance;
-  o->threads = given->threads;
+  o->threads = given->general.threads;
 }
 
 static carom_status load_parameters(const run_options *given, setup *s, carom_error *error) {
@@ -316,13 +340,17 @@ int report_failure(const char *command, const carom_error *error) {
   return EXIT_FAILURE;
 }
 
-void report_unsolved(const char *command, const carom_report *report) {
+void report_unsolved_with(const char *command, const carom_report *report, const char *more) {
   if (report->failed_programs == 0) return;
   fprintf(stderr,
           "carom %s: WARNING: %lld of %lld cone programs were NOT solved (worst residual %.2g); "
-          "the best impulses found were used.\n",
+          "the best impulses found were used.%s\n",
           command, (long long)report->failed_programs, (long long)report->programs,
-          report->worst_residual);
+          report->worst_residual, more);
+}
+
+void report_unsolved(const char *command, const carom_report *report) {
+  report_unsolved_with(command, report, "");
 }
 
 void report_trouble(const char *command, const carom_report *report, const char *dump_folder) {

@@ -9,6 +9,15 @@
 
 enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
+/* Options of every command that computes for long. */
+typedef struct general_options {
+  int threads; /* 0: as many as the machine has */
+  bool quiet;
+} general_options;
+
+/* To be used as an argp child; its input is a general_options. */
+extern const struct argp general_argp;
+
 /* Options as given on the command line; what was not given has the value that run_options_default
  * puts there and is taken from the scene. */
 typedef struct run_options {
@@ -18,9 +27,8 @@ typedef struct run_options {
   const char *dump_failures;
   int sample; /* 0: not given */
   uint64_t seed;
-  int steps;    /* -1: the scene's */
-  int substeps; /* 0: one */
-  int threads;
+  int steps;                 /* -1: the scene's */
+  int substeps;              /* 0: one */
   double dt;                 /* 0: the scene's */
   double epsilon;            /* -1: the scene's */
   double compensation_steps; /* 0: the default */
@@ -31,14 +39,14 @@ typedef struct run_options {
   bool no_compensation;
   bool stop_target_gradient;
   bool json;
-  bool quiet;
+  general_options general;
 } run_options;
 
 run_options run_options_default(void);
 
-/* Parses the shared options; input is a run_options. To be used as an argp child, whose input the
- * parent sets at ARGP_KEY_INIT. */
-extern const struct argp run_argp;
+/* The argp children of a command that has these options: the first one's input, which the command
+ * sets at ARGP_KEY_INIT, is a run_options. */
+extern const struct argp_child run_children[];
 
 /* Strict numbers on the command line; a bad one ends the program with exit code 2. */
 int parse_integer(struct argp_state *state, const char *option, const char *text, int low,
@@ -50,6 +58,12 @@ uint64_t parse_seed(struct argp_state *state, const char *text);
 /* The place of a name in a list that ends with NULL. */
 int parse_name(struct argp_state *state, const char *option, const char *text,
                const char *const *names);
+
+/* The one argument of a command, `what` it is: a second one is an error. */
+void parse_argument(struct argp_state *state, const char *what, char *text, const char **argument);
+
+/* An error where the scene was not given. */
+void require_scene(struct argp_state *state, const char *scene);
 
 /* Everything that a run needs, loaded and checked. */
 typedef struct setup {
@@ -82,8 +96,9 @@ carom_status dump_failures(const carom_rollout *rollout, const char *folder, int
 int report_failure(const char *command, const carom_error *error);
 
 /* A loud line where cone programs failed; nothing otherwise. report_trouble adds how to get hold of
- * them, for commands with --dump-failures. */
+ * them, for commands with --dump-failures; report_unsolved_with adds what the command gives it. */
 void report_unsolved(const char *command, const carom_report *report);
+void report_unsolved_with(const char *command, const carom_report *report, const char *more);
 void report_trouble(const char *command, const carom_report *report, const char *dump_folder);
 
 /* A JSON number, null if it is not finite. */

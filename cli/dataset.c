@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KEY_FROM = 512, KEY_SEED, KEY_THREADS, KEY_JSON, TABLE_ROWS = 30 };
+enum { KEY_FROM = 512, KEY_SEED, KEY_JSON, TABLE_ROWS = 30 };
 
 typedef struct arguments {
   dataset_arguments data;
@@ -19,23 +19,19 @@ typedef struct arguments {
   const char *from;
   const char *output;
   uint64_t seed;
-  int threads;
-  bool json, quiet;
+  bool json;
+  general_options general;
 } arguments;
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write the data set to FILE (HDF5)", 0},
     {"from", KEY_FROM, "FILE", 0, "cut given trajectories (a trajectory file) into chunks", 0},
     {"seed", KEY_SEED, "S", 0, "seed of states, choice of chunks and noise (0)", 0},
-    {NULL, 0, NULL, 0, "General", 4},
-    {"threads", KEY_THREADS, "N", 0, "threads (0: as many as the machine has); same result", 4},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
-    {"quiet", 'q', NULL, 0, "no progress", 4},
     {0}};
 
 static void check_complete(const arguments *a, struct argp_state *state) {
-  if (a->scene == NULL)
-    argp_error(state, "a scene is missing: the name of a built-in one (`carom list`) or a file");
+  require_scene(state, a->scene);
   if (a->output == NULL) argp_error(state, "-o FILE is missing: where the data set goes");
   if (a->from != NULL && (a->data.steps > 0 || a->data.contact >= 0))
     argp_error(state, "--steps and --contact are of a simulation, --from has none");
@@ -44,36 +40,34 @@ static void check_complete(const arguments *a, struct argp_state *state) {
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &a->data; return 0;
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &a->data;
+      state->child_inputs[1] = &a->general;
+      return 0;
     case 'o': a->output = text; return 0;
     case KEY_FROM: a->from = text; return 0;
     case KEY_SEED: a->seed = parse_seed(state, text); return 0;
-    case KEY_THREADS: a->threads = parse_integer(state, "--threads", text, 0, 1024); return 0;
     case KEY_JSON: a->json = true; return 0;
-    case 'q': a->quiet = true; return 0;
-    case ARGP_KEY_ARG:
-      if (a->scene != NULL) argp_error(state, "one scene is expected, '%s' is one more", text);
-      a->scene = text;
-      return 0;
+    case ARGP_KEY_ARG: parse_argument(state, "scene", text, &a->scene); return 0;
     case ARGP_KEY_END: check_complete(a, state); return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
 }
 
-static const struct argp_child children[] = {{&dataset_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {
-    options,
-    parse,
-    "SCENE -o FILE",
+static const struct argp_child children[] = {
+    {&dataset_argp, 0, NULL, 0}, {&general_argp, 0, NULL, 0}, {0}};
+static const char help[] =
     "Makes a data set to learn SCENE from: simulates it with its own parameters and cuts one chunk "
     "of consecutive states from each trajectory, beginning free of contacts; about half of the "
     "chunks contain a contact. With --from, chunks are cut from trajectories of your own (contact "
     "flags are detected where the file has none). Prints how many chunks there are and how often "
     "each possible contact occurs in the training chunks."
-    "\vExample:\n  carom dataset cp3 --seed 7 -o cp3.h5",
-    children,
-    NULL,
-    NULL};
+    "\vExample:\n  carom dataset cp3 --seed 7 -o cp3.h5";
+static const struct argp argp = {.options = options,
+                                 .parser = parse,
+                                 .args_doc = "SCENE -o FILE",
+                                 .doc = help,
+                                 .children = children};
 
 /* What was made, and what it is. */
 typedef struct outcome {
@@ -111,17 +105,13 @@ static carom_status count_contacts(outcome *o, carom_error *error) {
 }
 
 static carom_status make_data(const arguments *a, outcome *o, carom_error *error) {
-  carom_dataset_options wanted = dataset_options_apply(&a->data, o->system);
+  carom_dataset_options wanted = carom_default_dataset_options(o->system);
+  carom_contact_model contact = CAROM_CM;
+  dataset_arguments_apply(&a->data, &wanted, &contact);
   wanted.seed = a->seed;
-  wanted.threads = a->threads;
+  wanted.threads = a->general.threads;
   if (a->from != NULL) return dataset_file_read(o->system, a->from, &wanted, &o->data, error);
-  const carom_options simulation = dataset_simulation_apply(&a->data, o->system);
-  progress bar = progress_begin("simulating", "steps", a->quiet);
-  wanted.progress = progress_update;
-  wanted.progress_user = &bar;
-  carom_status status = carom_dataset_generate(o->system, &simulation, &wanted, &o->data, error);
-  progress_end(&bar);
-  return status;
+  return dataset_simulate(o->system, contact, wanted, a->general.quiet, &o->data, error);
 }
 
 static carom_status make(const arguments *a, outcome *o, carom_error *error) {

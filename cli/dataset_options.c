@@ -1,6 +1,7 @@
 #include "cli/dataset_options.h"
 
 #include "cli/common.h"
+#include "cli/progress.h"
 
 #include <limits.h>
 
@@ -15,7 +16,7 @@ enum option_key {
   KEY_CONTACT
 };
 
-static const struct argp_option options[] = {
+static const struct argp_option argp_options[] = {
     {NULL, 0, NULL, 0, "Data", 1},
     {"train", KEY_TRAIN, "N", 0, "chunks to train on (800)", 1},
     {"val", KEY_VALIDATION, "N", 0, "chunks to validate with (100)", 1},
@@ -47,23 +48,29 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-const struct argp dataset_argp = {options, parse, NULL, NULL, NULL, NULL, NULL};
+const struct argp dataset_argp = {.options = argp_options, .parser = parse};
 
-carom_dataset_options dataset_options_apply(const dataset_arguments *given,
-                                            const carom_system *system) {
-  carom_dataset_options o = carom_default_dataset_options(system);
-  if (given->train >= 0) o.train = given->train;
-  if (given->validation >= 0) o.validation = given->validation;
-  if (given->test >= 0) o.test = given->test;
-  if (given->chunk > 0) o.chunk = given->chunk;
-  if (given->steps > 0) o.steps = given->steps;
-  if (given->noise >= 0.0) o.noise = given->noise;
-  if (given->share >= 0.0) o.contact_share = given->share;
-  return o;
+void dataset_arguments_apply(const dataset_arguments *given, carom_dataset_options *options,
+                             carom_contact_model *contact) {
+  if (given->train >= 0) options->train = given->train;
+  if (given->validation >= 0) options->validation = given->validation;
+  if (given->test >= 0) options->test = given->test;
+  if (given->chunk > 0) options->chunk = given->chunk;
+  if (given->steps > 0) options->steps = given->steps;
+  if (given->noise >= 0.0) options->noise = given->noise;
+  if (given->share >= 0.0) options->contact_share = given->share;
+  if (given->contact >= 0) *contact = (carom_contact_model)given->contact;
 }
 
-carom_options dataset_simulation_apply(const dataset_arguments *given, const carom_system *system) {
-  carom_options o = carom_default_options(system);
-  if (given->contact >= 0) o.contact = (carom_contact_model)given->contact;
-  return o;
+carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,
+                              carom_dataset_options options, bool quiet, carom_dataset **data,
+                              carom_error *error) {
+  carom_options simulation = carom_default_options(system);
+  simulation.contact = contact;
+  progress bar = progress_begin("simulating", "steps", quiet);
+  options.progress = progress_update;
+  options.progress_user = &bar;
+  carom_status status = carom_dataset_generate(system, &simulation, &options, data, error);
+  progress_end(&bar);
+  return status;
 }

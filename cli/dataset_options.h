@@ -1,5 +1,5 @@
-/* How a data set is made, on the command line: options that `carom dataset` and commands that make
- * their own data share. */
+/* How a data set is made, on the command line: what `carom dataset` and commands that make their own
+ * data share. */
 #ifndef CAROM_CLI_DATASET_OPTIONS_H
 #define CAROM_CLI_DATASET_OPTIONS_H
 
@@ -7,14 +7,14 @@
 
 #include <argp.h>
 
-/* As given; what was not given is taken from the scene by dataset_options_apply. */
+/* As given; what was not given has the value in the comment. */
 typedef struct dataset_arguments {
-  int train, validation, test; /* -1: the default */
-  int chunk;                   /* 0: the default */
-  int steps;                   /* 0: the scene's */
-  double noise;                /* -1: the default */
-  double share;                /* -1: the default */
-  int contact;                 /* -1: the default */
+  int train, validation, test; /* -1 */
+  int chunk;                   /* 0 */
+  int steps;                   /* 0 */
+  double noise;                /* -1 */
+  double share;                /* -1 */
+  int contact;                 /* -1 */
 } dataset_arguments;
 
 dataset_arguments dataset_arguments_default(void);
@@ -22,8 +22,14 @@ dataset_arguments dataset_arguments_default(void);
 /* To be used as an argp child; its input is a dataset_arguments. */
 extern const struct argp dataset_argp;
 
-carom_dataset_options dataset_options_apply(const dataset_arguments *given,
-                                            const carom_system *system);
-carom_options dataset_simulation_apply(const dataset_arguments *given, const carom_system *system);
+/* Puts what was given into the options of a data set, and into the contact model of the simulation
+ * that makes it. */
+void dataset_arguments_apply(const dataset_arguments *given, carom_dataset_options *options,
+                             carom_contact_model *contact);
+
+/* Simulates a data set, with a bar of progress unless `quiet`. */
+carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,
+                              carom_dataset_options options, bool quiet, carom_dataset **data,
+                              carom_error *error);
 
 #endif

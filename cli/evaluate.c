@@ -39,10 +39,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_SPLIT: a->split = parse_name(state, "--split", text, split_names); return 0;
     case KEY_NO_TRUTH: a->no_truth = true; return 0;
     case KEY_JSON: all->json = true; return 0;
-    case ARGP_KEY_ARG:
-      if (a->run != NULL) argp_error(state, "one run folder is expected, '%s' is one more", text);
-      a->run = text;
-      return 0;
+    case ARGP_KEY_ARG: parse_argument(state, "run folder", text, &a->run); return 0;
     case ARGP_KEY_END:
       if (a->run == NULL) argp_error(state, "a run folder is missing (`carom train -o DIR`)");
       return 0;
@@ -50,18 +47,14 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-static const struct argp argp = {
-    options,
-    parse,
-    "DIR",
+static const char help[] =
     "Evaluates the run in DIR on its test chunks: errors of predictions along the chunks and along "
     "more steps with 95 % confidence intervals, energy, learned friction, restitution and masses "
     "beside the scene's. Writes the same to DIR/evaluation.json, and arrays for plotting to "
     "DIR/evaluation.h5."
-    "\vExample:\n  carom evaluate runs/cp3 --steps 100",
-    NULL,
-    NULL,
-    NULL};
+    "\vExample:\n  carom evaluate runs/cp3 --steps 100";
+static const struct argp argp = {
+    .options = options, .parser = parse, .args_doc = "DIR", .doc = help};
 
 /* ---- results ---- */
 

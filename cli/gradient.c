@@ -49,20 +49,18 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-static const struct argp_child children[] = {{&run_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {
-    options,
-    parse,
-    "SCENE",
+static const char help[] =
     "Simulates SCENE from the states of --init and compares with the trajectories of --target: "
     "loss = mean |prediction - target| over all entries of (x, v) of all states. Prints the loss "
     "and the norms of its gradient by the initial states and every parameter segment."
     "\vExample:\n"
     "  carom simulate cp3 --sample 8 -o truth.h5\n"
-    "  carom gradient cp3 --init truth.h5 --target truth.h5 --parameters guess.h5 -o gradient.h5",
-    children,
-    NULL,
-    NULL};
+    "  carom gradient cp3 --init truth.h5 --target truth.h5 --parameters guess.h5 -o gradient.h5";
+static const struct argp argp = {.options = options,
+                                 .parser = parse,
+                                 .args_doc = "SCENE",
+                                 .doc = help,
+                                 .children = run_children};
 
 // steps, samples and time step of the target decide those of the run
 static carom_status match_target(const arguments *a, setup *s, const trajectory *target,
@@ -139,7 +137,7 @@ static void loss_of_run(const setup *s, work *w) {
 }
 
 static carom_status run(const arguments *a, setup *s, work *w, carom_error *error) {
-  progress bar = progress_begin("simulating", "steps", a->run.quiet);
+  progress bar = progress_begin("simulating", "steps", a->run.general.quiet);
   s->options.progress = progress_update;
   s->options.progress_user = &bar;
   carom_status status = carom_rollout_create(s->system, &s->options, s->batch, &w->rollout, error);
@@ -147,7 +145,7 @@ static carom_status run(const arguments *a, setup *s, work *w, carom_error *erro
   if (status == CAROM_OK) {
     loss_of_run(s, w);
     w->report = carom_rollout_report(w->rollout);
-    bar = progress_begin("differentiating", "steps", a->run.quiet);
+    bar = progress_begin("differentiating", "steps", a->run.general.quiet);
     status = carom_rollout_vjp(w->rollout, w->x_bar, w->v_bar, w->x0_bar, w->v0_bar, w->theta_bar,
                                error);
   }

@@ -21,16 +21,11 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   return ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp argp = {
-    options,
-    parse,
-    NULL,
+static const char help[] =
     "Lists the built-in scenes: dimension d, bodies, coordinates D (points times d), scalar "
     "equality constraints E, possible contacts, time step and number of steps."
-    "\vExample:\n  carom list --json",
-    NULL,
-    NULL,
-    NULL};
+    "\vExample:\n  carom list --json";
+static const struct argp argp = {.options = options, .parser = parse, .doc = help};
 
 static json_t *scene_json(const carom_system_info *info) {
   return json_pack("{ss si si si si si so si sb sb ss}", "name", info->name, "dimension",

@@ -279,7 +279,7 @@ static int one_run(work *w, const char *task, const char *model, int seed) {
     w->before++;
     return EXIT_SUCCESS;
   }
-  if (!given.quiet)
+  if (!given.general.quiet)
     fprintf(stderr, "run %d of %d: %s %s seed %d%s\n", w->number, w->total, task, model, seed,
             given.resume ? ", taken up" : "");
   return do_run(w, &given);

@@ -30,17 +30,15 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   return key == ARGP_KEY_INIT || key == 'o' ? 0 : ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp_child children[] = {{&run_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {
-    options,
-    parse,
-    "SCENE",
+static const char help[] =
     "Simulates SCENE, a built-in scene (`carom list`) or a scene file, from one sampled state or "
     "from those that --init or --sample give. Prints steps, contact events and energy."
-    "\vExample:\n  carom simulate bd5 --sample 100 --seed 7 --contact cmr -o bd5.h5",
-    children,
-    NULL,
-    NULL};
+    "\vExample:\n  carom simulate bd5 --sample 100 --seed 7 --contact cmr -o bd5.h5";
+static const struct argp argp = {.options = options,
+                                 .parser = parse,
+                                 .args_doc = "SCENE",
+                                 .doc = help,
+                                 .children = run_children};
 
 // allocates the arrays of a trajectory for this run
 static carom_status allocate(const setup *s, trajectory *out, carom_error *error) {
@@ -141,7 +139,7 @@ static carom_status simulate(const arguments *a, setup *s, trajectory *data, car
   if (status == CAROM_OK) status = setup_states(&a->run, s, error);
   if (status == CAROM_OK) status = allocate(s, data, error);
   if (status != CAROM_OK) return status;
-  progress bar = progress_begin("simulating", "steps", a->run.quiet);
+  progress bar = progress_begin("simulating", "steps", a->run.general.quiet);
   s->options.progress = progress_update;
   s->options.progress_user = &bar;
   if (a->run.dump_failures != NULL) {

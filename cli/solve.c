@@ -42,10 +42,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_SMOOTHING:
       a->cone.smoothing = parse_number(state, "--smoothing", text, 0.0, 1e3);
       return 0;
-    case ARGP_KEY_ARG:
-      if (a->file != NULL) argp_error(state, "one file is expected, '%s' is one more", text);
-      a->file = text;
-      return 0;
+    case ARGP_KEY_ARG: parse_argument(state, "file", text, &a->file); return 0;
     case ARGP_KEY_END:
       if (a->file == NULL) argp_error(state, "the file with the cone program is missing");
       return 0;
@@ -53,19 +50,15 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-static const struct argp argp = {
-    options,
-    parse,
-    "FILE",
+static const char help[] =
     "Solves the cone program in FILE (JSON, as --dump-failures writes it): minimise 1/2 f'Af + b'f "
     "with |f_t| <= mu f_n and f_n >= lower for every contact. Prints f, s = Af + b, how it was "
     "solved and the residual. Exit status 1 if it was not solved."
     "\vExample:\n"
     "  carom simulate bd5 --dump-failures failures\n"
-    "  carom solve failures/cone-000.json",
-    NULL,
-    NULL,
-    NULL};
+    "  carom solve failures/cone-000.json";
+static const struct argp argp = {
+    .options = options, .parser = parse, .args_doc = "FILE", .doc = help};
 
 // s = A f + b from the lower triangle of A
 static void multiply(const carom_cone_program *p, const double *f, double *s) {

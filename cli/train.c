@@ -89,14 +89,6 @@ static carom_status print_results(const train_run *r, double seconds, carom_erro
   return status;
 }
 
-static void warn_trouble(const carom_report *report) {
-  if (report->failed_programs == 0) return;
-  fprintf(stderr,
-          "carom train: WARNING: %lld of %lld cone programs were NOT solved (worst residual %.2g); "
-          "the best impulses found were used. metrics.csv counts them by epoch.\n",
-          (long long)report->failed_programs, (long long)report->programs, report->worst_residual);
-}
-
 // what went wrong, and what is left to go on from
 static int explain(const train_run *r, const carom_error *error) {
   const char *folder = r->given->output;
@@ -129,7 +121,7 @@ int command_train(int argc, char **argv) {
   carom_error error = {0};
   const double start = seconds_now();
   carom_status status = train_run_do(&r, &given, &error);
-  warn_trouble(&r.report);
+  report_unsolved_with("train", &r.report, " metrics.csv counts them by epoch.");
   if (status == CAROM_OK) status = print_results(&r, seconds_now() - start, &error);
   const int code = status == CAROM_OK ? EXIT_SUCCESS : explain(&r, &error);
   train_run_close(&r);

@@ -59,6 +59,7 @@ static void put_training(FILE *out, const carom_train_options *o,
     fprintf(out, " --schedule %s", o->schedule == CAROM_COSINE ? "cosine" : "constant");
   if (o->schedule == CAROM_COSINE) put_number(out, "final-rate", o->final_rate, usual->final_rate);
   put_number(out, "property-rate", o->property_rate, usual->property_rate);
+  put_integer(out, "search-every", o->search_every, usual->search_every);
   put_number(out, "weight-decay", o->weight_decay, usual->weight_decay);
 }
 

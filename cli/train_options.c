@@ -1,7 +1,6 @@
 #include "cli/train_options.h"
 
 #include "base/error.h"
-#include "cli/common.h"
 #include "io/json_difference.h"
 
 #include <errno.h>
@@ -18,12 +17,12 @@ enum option_key {
   KEY_SCHEDULE,
   KEY_FINAL_RATE,
   KEY_PROPERTY_RATE,
+  KEY_SEARCH_EVERY,
   KEY_PAPER,
   KEY_WEIGHT_DECAY,
   KEY_HIDDEN,
   KEY_LAYERS,
   KEY_SEED,
-  KEY_THREADS,
   KEY_SINGLE,
   KEY_LEARN_REGULARIZER,
   KEY_INITIAL_FRICTION,
@@ -61,14 +60,13 @@ static const struct argp_option training_options[] = {
     {"final-rate", KEY_FINAL_RATE, "X", 0, "last rate of cosine, by the learning rate (0.005)", 3},
     {"property-rate", KEY_PROPERTY_RATE, "X", 0,
      "rate of masses, friction and restitution, by the learning rate (10)", 3},
+    {"search-every", KEY_SEARCH_EVERY, "N", 0,
+     "try frictions and restitutions far from where they stand every N epochs (25; 0: never)", 3},
     {"paper", KEY_PAPER, NULL, 0,
      "the paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, frictions that "
      "start between 0 and 1",
      3},
     {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "of AdamW (1e-4)", 3},
-    {NULL, 0, NULL, 0, "General", 4},
-    {"threads", KEY_THREADS, "N", 0, "threads (0: as many as the machine has); same result", 4},
-    {"quiet", 'q', NULL, 0, "no progress", 4},
     {0}};
 
 /* ---- options of every training --------------------------------------------------------------- */
@@ -83,6 +81,9 @@ static bool parse_schedule(train_arguments *a, int key, char *text, struct argp_
     case KEY_PROPERTY_RATE:
       a->property_rate = parse_number(state, "--property-rate", text, 1e-300, 1e300);
       break;
+    case KEY_SEARCH_EVERY:
+      a->search_every = parse_integer(state, "--search-every", text, 0, INT_MAX);
+      break;
     case KEY_PAPER: a->paper = true; break;
     case KEY_WEIGHT_DECAY:
       a->weight_decay = parse_number(state, "--weight-decay", text, 0, 1e300);
@@ -96,7 +97,10 @@ static error_t parse_training(int key, char *text, struct argp_state *state) {
   train_arguments *a = state->input;
   if (parse_schedule(a, key, text, state)) return 0;
   switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &a->dataset; return 0;
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &a->dataset;
+      state->child_inputs[1] = &a->general;
+      return 0;
     case KEY_HIDDEN: a->hidden = parse_integer(state, "--hidden", text, 1, 1 << 16); return 0;
     case KEY_LAYERS: a->layers = parse_integer(state, "--layers", text, 1, 64); return 0;
     case KEY_SINGLE: a->single_precision = true; return 0;
@@ -104,20 +108,20 @@ static error_t parse_training(int key, char *text, struct argp_state *state) {
     case KEY_INITIAL_FRICTION:
       a->initial_friction = parse_number(state, "--initial-friction", text, 1e-300, 1e300);
       return 0;
-    case KEY_THREADS: a->threads = parse_integer(state, "--threads", text, 0, 1024); return 0;
-    case 'q': a->quiet = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
 }
 
-static const struct argp_child data_children[] = {{&dataset_argp, 0, NULL, 0}, {0}};
-const struct argp training_argp = {training_options, parse_training, NULL, NULL,
-                                   data_children,    NULL,           NULL};
+static const struct argp_child training_children[] = {
+    {&dataset_argp, 0, NULL, 0}, {&general_argp, 0, NULL, 0}, {0}};
+const struct argp training_argp = {
+    .options = training_options, .parser = parse_training, .children = training_children};
 
 train_arguments train_arguments_default(void) {
   return (train_arguments){.epochs = -1,
                            .schedule = -1,
                            .final_rate = -1.0,
+                           .search_every = -1,
                            .weight_decay = -1.0,
                            .dataset = dataset_arguments_default()};
 }
@@ -125,8 +129,7 @@ train_arguments train_arguments_default(void) {
 /* ---- options of `carom train` ---------------------------------------------------------------- */
 
 static void check_complete(const train_arguments *a, struct argp_state *state) {
-  if (a->scene == NULL && !a->resume)
-    argp_error(state, "a scene is missing: the name of a built-in one (`carom list`) or a file");
+  if (!a->resume) require_scene(state, a->scene);
   if (a->output == NULL) argp_error(state, "-o DIR is missing: the folder of the run");
 }
 
@@ -155,29 +158,25 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_SEED: parse_run_seed(a, text, state); return 0;
     case KEY_RESUME: a->resume = true; return 0;
     case KEY_JSON: a->json = true; return 0;
-    case ARGP_KEY_ARG:
-      if (a->scene != NULL) argp_error(state, "one scene is expected, '%s' is one more", text);
-      a->scene = text;
-      return 0;
+    case ARGP_KEY_ARG: parse_argument(state, "scene", text, &a->scene); return 0;
     case ARGP_KEY_END: check_complete(a, state); return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
 }
 
 static const struct argp_child children[] = {{&training_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {
-    options,
-    parse,
-    "SCENE -o DIR\n--resume -o DIR",
+static const char help[] =
     "Learns masses, potential, friction and restitution of SCENE from trajectories. Writes into "
     "DIR config.json, metrics.csv, event files for TensorBoard, best.h5 (the lowest validation "
     "loss) and last.h5 (the state after the last epoch); data that it makes itself goes to "
     "DIR/data.h5. Ctrl-C ends after the current batch; --resume goes on from there and arrives at "
     "the same bits as a run that was not stopped."
-    "\vExample:\n  carom train cp3 -o runs/cp3 && carom evaluate runs/cp3",
-    children,
-    NULL,
-    NULL};
+    "\vExample:\n  carom train cp3 -o runs/cp3 && carom evaluate runs/cp3";
+static const struct argp argp = {.options = options,
+                                 .parser = parse,
+                                 .args_doc = "SCENE -o DIR\n--resume -o DIR",
+                                 .doc = help,
+                                 .children = children};
 
 train_arguments train_arguments_parse(int argc, char **argv) {
   train_arguments a = train_arguments_default();
@@ -195,6 +194,7 @@ static void apply_train(const train_arguments *a, carom_train_options *o) {
   if (a->rate > 0.0) o->learning_rate = a->rate;
   if (a->schedule >= 0) o->schedule = (carom_schedule)a->schedule;
   if (a->final_rate >= 0.0) o->final_rate = a->final_rate;
+  if (a->search_every >= 0) o->search_every = a->search_every;
   if (a->weight_decay >= 0.0) o->weight_decay = a->weight_decay;
   if (a->has_seed) o->seed = a->seed;
 }
@@ -208,18 +208,6 @@ static carom_status apply_model(const train_arguments *a, carom_model_options *o
   if (a->paper) o->initial_friction = 1.0;
   if (a->initial_friction > 0.0) o->initial_friction = a->initial_friction;
   return a->model != NULL ? carom_model_options_by_name(a->model, o, error) : CAROM_OK;
-}
-
-static void apply_dataset(const dataset_arguments *a, run_config *c) {
-  carom_dataset_options *o = &c->dataset;
-  if (a->train >= 0) o->train = a->train;
-  if (a->validation >= 0) o->validation = a->validation;
-  if (a->test >= 0) o->test = a->test;
-  if (a->chunk > 0) o->chunk = a->chunk;
-  if (a->steps > 0) o->steps = a->steps;
-  if (a->noise >= 0.0) o->noise = a->noise;
-  if (a->share >= 0.0) o->contact_share = a->share;
-  if (a->contact >= 0) c->data_contact = (carom_contact_model)a->contact;
 }
 
 // data of the user's own is named by its absolute path: a run folder may be used from anywhere
@@ -236,7 +224,7 @@ static carom_status apply_data(const train_arguments *a, run_config *c, carom_er
 
 static carom_status apply(const train_arguments *a, run_config *c, carom_error *error) {
   apply_train(a, &c->train);
-  apply_dataset(&a->dataset, c);
+  dataset_arguments_apply(&a->dataset, &c->dataset, &c->data_contact);
   // one seed for everything
   c->model.seed = c->train.seed;
   c->dataset.seed = c->train.seed;

@@ -2,6 +2,7 @@
 #ifndef CAROM_CLI_TRAIN_OPTIONS_H
 #define CAROM_CLI_TRAIN_OPTIONS_H
 
+#include "cli/common.h"
 #include "cli/dataset_options.h"
 #include "io/run_config.h"
 
@@ -17,20 +18,20 @@ typedef struct train_arguments {
   int schedule;         /* -1 */
   double final_rate;    /* -1 */
   double property_rate; /* 0 */
+  int search_every;     /* -1 */
   bool paper;
   double weight_decay; /* -1 */
   int hidden;          /* 0 */
   int layers;          /* 0 */
   bool has_seed;
   uint64_t seed;
-  int threads; /* 0 */
   bool single_precision;
   double initial_friction; /* 0 */
   bool learn_regularizer;
   dataset_arguments dataset;
   bool resume;
   bool json;
-  bool quiet;
+  general_options general;
 } train_arguments;
 
 train_arguments train_arguments_default(void);

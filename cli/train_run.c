@@ -85,15 +85,10 @@ static carom_status refuse_run(train_run *r, carom_error *error) {
 /* ---- beginning and going on ------------------------------------------------------------------ */
 
 static carom_status make_data(train_run *r, const char *path, carom_error *error) {
-  carom_options simulation = carom_default_options(r->system);
-  simulation.contact = r->config.data_contact;
   carom_dataset_options options = r->config.dataset;
-  progress bar = progress_begin("simulating", "steps", r->given->quiet);
-  options.threads = r->given->threads;
-  options.progress = progress_update;
-  options.progress_user = &bar;
-  carom_status status = carom_dataset_generate(r->system, &simulation, &options, &r->data, error);
-  progress_end(&bar);
+  options.threads = r->given->general.threads;
+  carom_status status = dataset_simulate(r->system, r->config.data_contact, options,
+                                         r->given->general.quiet, &r->data, error);
   if (status == CAROM_OK) status = dataset_file_write(r->system, path, r->data, error);
   return status;
 }
@@ -105,13 +100,13 @@ static carom_status load_data(train_run *r, carom_error *error) {
   if (status != CAROM_OK) return status;
   if (!r->given->resume && r->given->data == NULL) return make_data(r, path, error);
   carom_dataset_options options = r->config.dataset;
-  options.threads = r->given->threads;
+  options.threads = r->given->general.threads;
   return dataset_file_read(r->system, path, &options, &r->data, error);
 }
 
 static carom_status make_trainer(train_run *r, carom_error *error) {
   carom_model_options model = r->config.model;
-  model.threads = r->given->threads;
+  model.threads = r->given->general.threads;
   carom_train_options train = r->config.train;
   train.progress = progress_update;
   train.progress_user = &r->bar;
@@ -211,7 +206,7 @@ static carom_status train(train_run *r, carom_error *error) {
   carom_status status =
       metrics_open(r->given->output, &r->properties, s->epochs_done, &r->metrics, error);
   if (status != CAROM_OK) return status;
-  r->bar = progress_begin("training", "batches", r->given->quiet);
+  r->bar = progress_begin("training", "batches", r->given->general.quiet);
   r->bar.first = (int64_t)trainer_batch_count(r->trainer) * s->epochs_done + s->batches_done;
   status = carom_trainer_run(r->trainer, on_epoch, r, error);
   progress_end(&r->bar);

@@ -440,6 +440,8 @@ typedef struct carom_train_options {
   double weight_decay; /* 1e-4, decoupled (AdamW) */
   carom_schedule schedule; /* CAROM_COSINE: falls to final_rate * learning_rate at the last epoch */
   double final_rate;       /* 0.005 */
+  int search_every; /* 25: so many epochs apart, frictions and restitutions are tried at values all
+                       over their range and moved where that lowers the loss; 0: never */
   uint64_t seed;           /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next
@@ -460,6 +462,7 @@ typedef struct carom_epoch {
   bool best;              /* the lowest validation loss so far (loss, without validation chunks) */
   double learning_rate;
   double gradient_norm; /* of the last batch */
+  int moves;            /* of frictions and restitutions, by a search before the epoch */
   double seconds;
   carom_report report; /* of all rollouts of the epoch */
 } carom_epoch;

@@ -4,33 +4,33 @@
 #include "io/h5_file.h"
 #include "learn/trainer.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "support/files.h"
+#include "support/messages.h"
+#include "support/systems.h"
+
 /* A folder of its own, two systems, data of the first. */
 typedef struct fixture {
-  char folder[64];
+  test_folder folder;
   carom_system *system, *other;
   carom_dataset *data;
 } fixture;
 
 static int set_up(void **state) {
   fixture *f = calloc(1, sizeof *f);
-  strcpy(f->folder, "/tmp/carom-checkpoint-XXXXXX");
-  if (mkdtemp(f->folder) == NULL || chdir(f->folder) != 0) return -1;
-  if (carom_system_load("cp3", &f->system, NULL) != CAROM_OK) return -1;
-  if (carom_system_load("cp3-e", &f->other, NULL) != CAROM_OK) return -1;
+  if (folder_enter(&f->folder, "checkpoint") != 0) return -1;
+  f->system = load_system("cp3");
+  f->other = load_system("cp3-e");
   carom_dataset_options options = carom_default_dataset_options(f->system);
   options.train = 6;
   options.validation = 2;
@@ -43,12 +43,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   fixture *f = *state;
-  DIR *folder = opendir(f->folder);
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-    if (entry->d_name[0] != '.') unlink(entry->d_name);
-  }
-  closedir(folder);
-  const int removed = chdir("/") == 0 ? rmdir(f->folder) : -1;
+  const int removed = folder_leave(&f->folder);
   carom_dataset_destroy(f->data);
   carom_system_destroy(f->system);
   carom_system_destroy(f->other);
@@ -68,6 +63,13 @@ static carom_model_options model_options(const carom_system *system) {
 static carom_model *make_model(const carom_system *system, const carom_model_options *options) {
   carom_model *model;
   assert_int_equal(carom_model_create(system, options, &model, NULL), CAROM_OK);
+  return model;
+}
+
+static carom_model *save_model(const fixture *f, const char *path) {
+  const carom_model_options options = model_options(f->system);
+  carom_model *model = make_model(f->system, &options);
+  assert_int_equal(carom_model_save(model, path, NULL), CAROM_OK);
   return model;
 }
 
@@ -102,30 +104,6 @@ static training default_training(const fixture *f) {
 static void training_free(training *t) {
   carom_trainer_destroy(t->trainer);
   carom_model_destroy(t->model);
-}
-
-static void assert_message(const carom_error *error, carom_status status, const char *piece) {
-  assert_int_equal(error->status, status);
-  if (strstr(error->message, piece) == NULL)
-    fail_msg("no '%s' in the message '%s'", piece, error->message);
-}
-
-static char *read_bytes(const char *path, size_t *size) {
-  FILE *file = fopen(path, "rb");
-  assert_non_null(file);
-  char *bytes = malloc(1 << 20);
-  *size = fread(bytes, 1, 1 << 20, file);
-  fclose(file);
-  return bytes;
-}
-
-static void assert_same_files(const char *a, const char *b) {
-  size_t a_size, b_size;
-  char *a_bytes = read_bytes(a, &a_size), *b_bytes = read_bytes(b, &b_size);
-  assert_int_equal(a_size, b_size);
-  assert_memory_equal(a_bytes, b_bytes, a_size);
-  free(a_bytes);
-  free(b_bytes);
 }
 
 static void assert_same_parameters(carom_model *a, carom_model *b) {
@@ -170,9 +148,7 @@ static void model_round_trip(void **state) {
 // one dataset for each segment, in its shape
 static void segments_are_datasets(void **state) {
   fixture *f = *state;
-  const carom_model_options options = model_options(f->system);
-  carom_model *model = make_model(f->system, &options);
-  assert_int_equal(carom_model_save(model, "model.h5", NULL), CAROM_OK);
+  carom_model *model = save_model(f, "model.h5");
   h5_reader *reader;
   assert_int_equal(h5_reader_open("model.h5", &reader, NULL), CAROM_OK);
   assert_int_equal(h5_link_count(reader), carom_model_segment_count(model));
@@ -199,9 +175,7 @@ static void refuse_model(const carom_system *system, const char *path, carom_sta
 
 static void other_scene(void **state) {
   fixture *f = *state;
-  const carom_model_options options = model_options(f->system);
-  carom_model *model = make_model(f->system, &options);
-  assert_int_equal(carom_model_save(model, "model.h5", NULL), CAROM_OK);
+  carom_model *model = save_model(f, "model.h5");
   refuse_model(f->other, "model.h5", CAROM_INVALID_DATA,
                "another scene: bodies[0].mass is 0.1 there and 0.2 here");
   carom_model_destroy(model);
@@ -210,9 +184,7 @@ static void other_scene(void **state) {
 static void foreign_files(void **state) {
   fixture *f = *state;
   refuse_model(f->system, "missing.h5", CAROM_FILE_ERROR, "No such file");
-  FILE *file = fopen("text.h5", "w");
-  fputs("hello", file);
-  fclose(file);
+  write_bytes("text.h5", "hello", 5);
   refuse_model(f->system, "text.h5", CAROM_INVALID_DATA, "not an HDF5 file");
   // HDF5, but another kind of file
   h5_writer *writer;
@@ -234,9 +206,7 @@ static void cut_short(void **state) {
   size_t size;
   char *bytes = read_bytes("whole.h5", &size);
   for (size_t length = 0; length < size; length += 487) {
-    FILE *file = fopen("cut.h5", "wb");
-    fwrite(bytes, 1, length, file);
-    fclose(file);
+    write_bytes("cut.h5", bytes, length);
     refuse_model(f->system, "cut.h5", CAROM_INVALID_DATA, "");
     carom_error error = {0};
     assert_int_not_equal(trainer_restore(other.trainer, "cut.h5", &error), CAROM_OK);
@@ -375,23 +345,14 @@ static void full_disk_keeps_the_old_one(void **state) {
   assert_int_equal(trainer_save(t.trainer, "old.h5", NULL), CAROM_OK);
   assert_int_equal(trainer_save(t.trainer, "copy.h5", NULL), CAROM_OK);
   assert_int_equal(carom_trainer_epoch(t.trainer, NULL, NULL), CAROM_OK);
-  // files may not grow beyond a few thousand bytes
-  signal(SIGXFSZ, SIG_IGN);
-  struct rlimit before, small;
-  getrlimit(RLIMIT_FSIZE, &before);
-  small = before;
-  small.rlim_cur = 4000;
-  setrlimit(RLIMIT_FSIZE, &small);
+  const struct rlimit before = files_limit(4000);
   carom_error error = {0};
   const carom_status status = trainer_save(t.trainer, "old.h5", &error);
-  setrlimit(RLIMIT_FSIZE, &before);
+  files_unlimit(&before);
   assert_int_equal(status, CAROM_FILE_ERROR);
   assert_message(&error, CAROM_FILE_ERROR, "old.h5: cannot be written: File too large");
   assert_same_files("old.h5", "copy.h5");
-  DIR *folder = opendir(".");
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-    assert_null(strstr(entry->d_name, ".tmp-"));
-  closedir(folder);
+  assert_no_leftover();
   if (access("/dev/full", F_OK) == 0) {
     assert_int_equal(carom_model_save(t.model, "/dev/full", &error), CAROM_FILE_ERROR);
     assert_message(&error, CAROM_FILE_ERROR, "No space left");

@@ -13,7 +13,7 @@ fi
 source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
 
 # the metrics without the column of seconds
-timeless() { cut -d, -f7 --complement "$1/metrics.csv"; }
+timeless() { cut -d, -f8 --complement "$1/metrics.csv"; }
 
 # same_run A B: checkpoints byte for byte, metrics but for the time
 same_run() {
@@ -37,7 +37,7 @@ start_run() {
   done
 }
 
-small=(--schedule constant --lr 1e-3 --train 40 --val 8 --test 4 --hidden 16 --layers 2 --steps 40)
+small=(--schedule constant --lr 1e-3 --search-every 2 --train 40 --val 8 --test 4 --hidden 16 --layers 2 --steps 40)
 
 # --- a run and its files
 expect 0 'Example:' train --help
@@ -60,7 +60,7 @@ same_run runs/whole runs/parts
 expect 0 'epochs +6 of 6' train --resume -o runs/parts
 same_run runs/whole runs/parts
 expect 0 'friction' train cp3 --data runs/whole/data.h5 --hidden 16 --layers 2 --batch 16 \
-  --epochs 6 --schedule constant --lr 1e-3 -o runs/data
+  --epochs 6 --schedule constant --lr 1e-3 --search-every 2 -o runs/data
 holds "own data, same model" cmp runs/whole/last.h5 runs/data/last.h5
 holds "no copy of the data" test ! -e runs/data/data.h5
 expect 0 '"best_epoch"' train --resume --json -o runs/data

@@ -9,24 +9,8 @@
 
 #include <cmocka.h>
 
-#include "support/cone_problems.h"
+#include "support/cone_fixture.h"
 #include "support/systems.h"
-
-static arena memory, scratch;
-
-static int clear_memory(void **state) {
-  (void)state;
-  arena_restore(&memory, (arena_mark){0});
-  return 0;
-}
-
-static cone_solution solve(const cone_program *program, double smoothing) {
-  carom_cone_options options = carom_default_cone_options();
-  options.smoothing = smoothing;
-  cone_solution solution = cone_solution_make(program, &memory);
-  cone_solve(program, &options, false, &solution, &scratch);
-  return solution;
-}
 
 // a direction in the space of programs A = G'G, b = G'v. dG = Y G + G Z, with Z block-diagonal (it
 // turns the frames of contacts), keeps the rank of A and of every set of contacts
@@ -129,16 +113,12 @@ static cone_problem copy_problem(const cone_problem *base) {
 static double predict(const cone_problem *problem, const direction *way,
                       const cone_solution *solution, double smoothing, const double *f_bar) {
   int n = problem->program.shape.size, count = problem->program.contact_count;
-  double *p = arena_doubles(&memory, 3 * n), *p2 = p + n, *f2 = p + 2 * n;
-  double *mu_bar = arena_doubles(&memory, count), *lower_bar = arena_doubles(&memory, count);
-  carom_cone_options options = carom_default_cone_options();
-  options.smoothing = smoothing;
-  bool has_second;
-  cone_solve_vjp(&problem->program, &options, solution, f_bar, p, mu_bar, lower_bar, p2, f2,
-                 &has_second, &scratch);
+  const cone_cotangents bars = solve_vjp(&problem->program, solution, smoothing, f_bar);
+  const double *p = bars.p, *p2 = bars.p2, *f2 = bars.f2;
   double sum = 0;
   for (int i = 0; i < n; i++) sum -= p[i] * way->db[i];
-  for (int i = 0; i < count; i++) sum += mu_bar[i] * way->dmu[i] + lower_bar[i] * way->dlower[i];
+  for (int i = 0; i < count; i++)
+    sum += bars.mu_bar[i] * way->dmu[i] + bars.lower_bar[i] * way->dlower[i];
   // A_bar . dA with dA = dG'G + G'dG
   for (int k = 0; k < problem->freedom_count; k++) {
     const double *G = problem->G + k * n, *dG = way->dG + k * n;
@@ -241,35 +221,25 @@ static void test_derivative_smoothed(void **state) {
 static void test_derivative_one_sided(void **state) {
   (void)state;
   double A[] = {2, 0.3, 1.5}, b[] = {-1, 0.7}, mu[] = {0}, lower[] = {0}, f_bar[] = {0.4, -1.1};
-  double p[2], p2[2], f2[2], mu_bar, lower_bar, value[2];
+  double value[2];
   const double step = 1e-7;
-  carom_cone_options options = carom_default_cone_options();
-  cone_program program = {.contact_count = 1,
-                          .dimension = 2,
-                          .shape = dense_shape(2, &memory),
-                          .A = A,
-                          .b = b,
-                          .mu = mu,
-                          .lower = lower};
-  bool has_second;
+  cone_program program = dense_program(1, 2, A, b, mu, lower, &memory);
   cone_solution s = solve(&program, 0);
-  cone_solve_vjp(&program, &options, &s, f_bar, p, &mu_bar, &lower_bar, p2, f2, &has_second,
-                 &scratch);
+  cone_cotangents bars = solve_vjp(&program, &s, 0, f_bar);
   for (int k = 0; k < 2; k++) {
     mu[0] = k * step;
     s = solve(&program, 0);
     value[k] = f_bar[0] * s.f[0] + f_bar[1] * s.f[1];
   }
-  assert_near(mu_bar, (value[1] - value[0]) / step, 1e-6);
+  assert_near(bars.mu_bar[0], (value[1] - value[0]) / step, 1e-6);
 
   b[0] = 1;
   mu[0] = 0.5;
   s = solve(&program, 0);
-  cone_solve_vjp(&program, &options, &s, f_bar, p, &mu_bar, &lower_bar, p2, f2, &has_second,
-                 &scratch);
+  bars = solve_vjp(&program, &s, 0, f_bar);
   lower[0] = step;
   s = solve(&program, 0);
-  assert_near(lower_bar, (f_bar[0] * s.f[0] + f_bar[1] * s.f[1]) / step, 1e-6);
+  assert_near(bars.lower_bar[0], (f_bar[0] * s.f[0] + f_bar[1] * s.f[1]) / step, 1e-6);
 }
 
 // the smoothed solution goes to the solution, and a first-order bound on how fast
@@ -293,8 +263,6 @@ static void test_smoothing_vanishes(void **state) {
 }
 
 int main(void) {
-  arena_init(&memory);
-  arena_init(&scratch);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_derivative_full_rank, clear_memory),
       cmocka_unit_test_setup(test_derivative_singular, clear_memory),
@@ -302,8 +270,5 @@ int main(void) {
       cmocka_unit_test_setup(test_derivative_one_sided, clear_memory),
       cmocka_unit_test_setup(test_smoothing_vanishes, clear_memory),
   };
-  int failures = cmocka_run_group_tests(tests, NULL, NULL);
-  arena_free(&memory);
-  arena_free(&scratch);
-  return failures;
+  return cmocka_run_group_tests(tests, open_memory, close_memory);
 }

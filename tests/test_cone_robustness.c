@@ -10,11 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-#include "support/cone_problems.h"
+#include "support/cone_fixture.h"
 
 enum { KINDS = 8 };
 
@@ -64,16 +63,13 @@ static void assert_feasible(const cone_program *program, const double *f) {
   }
 }
 
-static void try_program(rng *r, const problem_kind *kind, tally *sum, arena *memory,
-                        arena *scratch) {
-  carom_cone_options options = carom_default_cone_options();
-  cone_problem problem = cone_problem_random(r, kind, memory);
+static void try_program(rng *r, const problem_kind *kind, tally *sum) {
+  cone_problem problem = cone_problem_random(r, kind, &memory);
   const cone_program *program = &problem.program;
   int count = program->contact_count, size = program->shape.size;
-  cone_solution solution = cone_solution_make(program, memory);
-  cone_solve(program, &options, false, &solution, scratch);
+  cone_solution solution = solve(program, 0);
   assert_finite(solution.f, size);
-  double residual = cone_residual(program, solution.f, scratch);
+  double residual = cone_residual(program, solution.f, &scratch);
   count_solution(sum, &solution.info, residual);
 
   // the status says what the residual shows
@@ -83,13 +79,14 @@ static void try_program(rng *r, const problem_kind *kind, tally *sum, arena *mem
   if (solution.info.status == CAROM_CONE_INACCURATE) assert_true(solution.info.residual > 1e-10);
 
   // and the derivative is finite whatever happened
-  double *f_bar = arena_doubles(memory, 4 * size), *bars = arena_doubles(memory, 2 * count);
+  double *f_bar = arena_doubles(&memory, size);
   for (int k = 0; k < size; k++) f_bar[k] = rng_normal(r);
-  bool has_second;
-  cone_solve_vjp(program, &options, &solution, f_bar, f_bar + size, bars, bars + count,
-                 f_bar + 2 * size, f_bar + 3 * size, &has_second, scratch);
-  assert_finite(f_bar, 4 * size);
-  assert_finite(bars, 2 * count);
+  const cone_cotangents bars = solve_vjp(program, &solution, 0, f_bar);
+  assert_finite(bars.p, size);
+  assert_finite(bars.p2, size);
+  assert_finite(bars.f2, size);
+  assert_finite(bars.mu_bar, count);
+  assert_finite(bars.lower_bar, count);
 }
 
 static void report(const tally *sum) {
@@ -107,17 +104,14 @@ static void report(const tally *sum) {
 
 static void test_random_programs(void **state) {
   (void)state;
-  arena memory, scratch;
-  arena_init(&memory);
-  arena_init(&scratch);
   tally sum = {0};
   for (int t = 0; t < program_count; t++) {
-    arena_restore(&memory, (arena_mark){0});
+    clear_memory(NULL);
     int index = t % KINDS;
     problem_kind kind = kind_of(index);
     rng r;
     rng_seed(&r, (uint64_t)(11 + index), (uint64_t)(t / KINDS));
-    try_program(&r, &kind, &sum, &memory, &scratch);
+    try_program(&r, &kind, &sum);
   }
   report(&sum);
 
@@ -127,13 +121,11 @@ static void test_random_programs(void **state) {
   assert_true(sum.by_status[CAROM_CONE_INACCURATE] * 1000 <= sum.tried);
   assert_true((sum.tried - sum.within) * 1000 <= sum.tried);
   assert_true(sum.interior * 100 <= sum.tried);
-  arena_free(&memory);
-  arena_free(&scratch);
 }
 
 int main(int argc, char **argv) {
   const char *wanted = argc > 1 ? argv[1] : getenv("CAROM_ROBUSTNESS");
   if (wanted != NULL && atoi(wanted) > 0) program_count = atoi(wanted);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_programs)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, open_memory, close_memory);
 }

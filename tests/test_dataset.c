@@ -12,12 +12,8 @@
 
 #include <cmocka.h>
 
-static carom_system *load(const char *name) {
-  carom_system *system;
-  carom_error error;
-  if (carom_system_load(name, &system, &error) != CAROM_OK) fail_msg("%s", error.message);
-  return system;
-}
+#include "support/messages.h"
+#include "support/systems.h"
 
 static size_t size_of(const carom_system *system) {
   const carom_system_info info = carom_system_describe(system);
@@ -38,12 +34,6 @@ static carom_dataset *generate(const carom_system *system, const carom_dataset_o
   if (carom_dataset_generate(system, NULL, options, &data, &error) != CAROM_OK)
     fail_msg("%s", error.message);
   return data;
-}
-
-static void assert_message(const carom_error *error, carom_status status, const char *piece) {
-  assert_int_equal(error->status, status);
-  if (strstr(error->message, piece) == NULL)
-    fail_msg("no '%s' in the message '%s'", piece, error->message);
 }
 
 static void assert_same_chunks(const carom_system *system, const carom_chunks *a,
@@ -93,7 +83,7 @@ static void chunks_are_as_wanted(void **state) {
   (void)state;
   static const char *const scenes[] = {"cp3", "bp5", "bd5", "gyro", "rope"};
   for (size_t k = 0; k < sizeof scenes / sizeof scenes[0]; k++) {
-    carom_system *system = load(scenes[k]);
+    carom_system *system = load_system(scenes[k]);
     const carom_dataset_options o = small_options(system);
     carom_dataset *data = generate(system, &o);
     assert_true(data->dt == carom_system_describe(system).dt);
@@ -116,7 +106,7 @@ static void chunks_are_as_wanted(void **state) {
 
 static void share_is_as_wanted(void **state) {
   (void)state;
-  carom_system *system = load("cp3");
+  carom_system *system = load_system("cp3");
   carom_dataset_options o = small_options(system);
   static const double shares[] = {0, 0.2, 0.8};
   for (int k = 0; k < 3; k++) {
@@ -131,7 +121,7 @@ static void share_is_as_wanted(void **state) {
 // trajectories as long as a chunk have no choice: all that touch are taken, and they are few
 static void few_contacts_are_all_taken(void **state) {
   (void)state;
-  carom_system *system = load("bd1");
+  carom_system *system = load_system("bd1");
   carom_dataset_options o = small_options(system);
   o.steps = 4;
   carom_dataset *half = generate(system, &o);
@@ -149,7 +139,7 @@ static void same_for_any_threads(void **state) {
   (void)state;
   static const char *const scenes[] = {"cp3", "gyro"};
   for (int k = 0; k < 2; k++) {
-    carom_system *system = load(scenes[k]);
+    carom_system *system = load_system(scenes[k]);
     carom_dataset_options o = small_options(system);
     o.noise = 0.01;
     o.threads = 1;
@@ -179,7 +169,7 @@ static int shared_states(const carom_system *system, const carom_chunks *a, cons
 
 static void seeds_and_splits_differ(void **state) {
   (void)state;
-  carom_system *system = load("bp5");
+  carom_system *system = load_system("bp5");
   carom_dataset_options o = small_options(system);
   carom_dataset *first = generate(system, &o);
   o.seed = 1;
@@ -213,7 +203,7 @@ static void noise_keeps_constraints(void **state) {
                                        CAROM_SOURCE_DIR "/examples/scenes/double-pendulum.json",
                                        CAROM_SOURCE_DIR "/examples/scenes/spheres.json"};
   for (size_t k = 0; k < sizeof scenes / sizeof scenes[0]; k++) {
-    carom_system *system = load(scenes[k]);
+    carom_system *system = load_system(scenes[k]);
     carom_dataset_options o = small_options(system);
     carom_dataset *clean = generate(system, &o);
     o.noise = 0.05;
@@ -241,7 +231,7 @@ static double deviation_of(const double *a, const double *b, size_t count) {
 
 static void noise_has_its_deviation(void **state) {
   (void)state;
-  carom_system *system = load("bp5");
+  carom_system *system = load_system("bp5");
   carom_dataset_options o = small_options(system);
   carom_dataset *clean = generate(system, &o);
   o.noise = 0.01;
@@ -257,7 +247,7 @@ static void noise_has_its_deviation(void **state) {
 // of a chain the angle and the rate of the first link have the deviation
 static void noise_of_a_chain_is_on_angles(void **state) {
   (void)state;
-  carom_system *system = load("cp3");
+  carom_system *system = load_system("cp3");
   carom_dataset_options o = small_options(system);
   carom_dataset *clean = generate(system, &o);
   o.noise = 0.01;
@@ -284,7 +274,7 @@ static void noise_of_a_chain_is_on_angles(void **state) {
 
 static void too_much_noise_is_refused(void **state) {
   (void)state;
-  carom_system *system = load(CAROM_SOURCE_DIR "/examples/scenes/tethered-disk.json");
+  carom_system *system = load_system(CAROM_SOURCE_DIR "/examples/scenes/tethered-disk.json");
   carom_dataset_options o = small_options(system);
   o.noise = 1e9;
   carom_dataset *data;
@@ -307,7 +297,7 @@ typedef struct recording {
 } recording;
 
 static recording record(const char *scene, int count, int steps) {
-  recording r = {.system = load(scene), .count = count, .states = steps + 1};
+  recording r = {.system = load_system(scene), .count = count, .states = steps + 1};
   r.size = size_of(r.system);
   size_t states = (size_t)count * (size_t)r.states;
   double *x0 = malloc(sizeof(double) * (size_t)count * r.size);
@@ -358,6 +348,14 @@ static void mark_states(const recording *r, const carom_chunks *chunks, int spli
   }
 }
 
+// [count][states] of the recording: 0, or the split that took the state, plus 1
+static uint8_t *find_owners(const recording *r, carom_dataset *data) {
+  uint8_t *owner = calloc((size_t)r->count * (size_t)r->states, 1);
+  for (int split = 0; split < SPLIT_COUNT; split++)
+    mark_states(r, dataset_split(data, split), split, owner);
+  return owner;
+}
+
 static void own_trajectories_with_and_without_flags(void **state) {
   (void)state;
   recording r = record("cp3", 40, 100);
@@ -386,9 +384,7 @@ static void own_trajectories_are_split(void **state) {
   assert_int_equal(cut(&r, NULL, &o, &data, NULL), CAROM_OK);
   // more is wanted than there is: what is there, without overlap
   assert_true(data->train.count > 400 && data->train.count < 800);
-  uint8_t *owner = calloc((size_t)r.count * (size_t)r.states, 1);
-  for (int split = 0; split < SPLIT_COUNT; split++)
-    mark_states(&r, dataset_split(data, split), split, owner);
+  uint8_t *owner = find_owners(&r, data);
   // 800 : 100 : 100 of 40 trajectories
   int of_split[SPLIT_COUNT] = {0};
   for (int k = 0; k < r.count; k++) {
@@ -412,10 +408,7 @@ static void one_chunk_each_where_enough(void **state) {
   o.train = 40, o.validation = 5, o.test = 5;
   carom_dataset *data;
   assert_int_equal(cut(&r, NULL, &o, &data, NULL), CAROM_OK);
-  uint8_t *owner = calloc((size_t)r.count * (size_t)r.states, 1);
-  mark_states(&r, &data->train, 0, owner);
-  mark_states(&r, &data->validation, 1, owner);
-  mark_states(&r, &data->test, 2, owner);
+  uint8_t *owner = find_owners(&r, data);
   assert_int_equal(data->train.count, 40);
   assert_int_equal(chunks_with_contact(&data->train), 20);
   free(owner);
@@ -430,9 +423,7 @@ static void one_trajectory_is_cut_along_time(void **state) {
   o.train = 40, o.validation = 5, o.test = 5;
   carom_dataset *data;
   assert_int_equal(cut(&r, NULL, &o, &data, NULL), CAROM_OK);
-  uint8_t *owner = calloc((size_t)r.states, 1);
-  for (int split = 0; split < SPLIT_COUNT; split++)
-    mark_states(&r, dataset_split(data, split), split, owner);
+  uint8_t *owner = find_owners(&r, data);
   for (int k = 0; k < r.states; k++) {
     if (owner[k] == 1) assert_true(k < 800);
     if (owner[k] == 2) assert_true(k >= 800 && k < 900);
@@ -514,7 +505,7 @@ static void unusable_trajectories_are_refused(void **state) {
 // a scene with one given state: splits are parts of one trajectory
 static void one_given_state(void **state) {
   (void)state;
-  carom_system *system = load(CAROM_SOURCE_DIR "/examples/scenes/tethered-disk.json");
+  carom_system *system = load_system(CAROM_SOURCE_DIR "/examples/scenes/tethered-disk.json");
   carom_dataset_options o = small_options(system);
   carom_dataset *data = generate(system, &o);
   assert_true(data->train.count > 30 && data->validation.count > 0 && data->test.count > 0);
@@ -529,7 +520,7 @@ static void one_given_state(void **state) {
 
 static void bad_options_are_refused(void **state) {
   (void)state;
-  carom_system *system = load("cp3");
+  carom_system *system = load_system("cp3");
   const carom_dataset_options good = small_options(system);
   carom_dataset_options bad[8];
   for (int k = 0; k < 8; k++) bad[k] = good;
@@ -573,7 +564,7 @@ static bool watch(void *user, int64_t done, int64_t total) {
 
 static void progress_and_interruption(void **state) {
   (void)state;
-  carom_system *system = load("cp3");
+  carom_system *system = load_system("cp3");
   carom_dataset_options o = small_options(system);
   watcher w = {.forward = true};
   o.progress = watch;
@@ -590,7 +581,7 @@ static void progress_and_interruption(void **state) {
 
 static void contacts_are_counted(void **state) {
   (void)state;
-  carom_system *system = load("cp3");
+  carom_system *system = load_system("cp3");
   const carom_dataset_options o = small_options(system);
   carom_dataset *data = generate(system, &o);
   contact_count counts[3];

@@ -18,19 +18,22 @@
 
 #include <cmocka.h>
 
+#include "support/files.h"
+#include "support/messages.h"
+#include "support/systems.h"
+
 enum { STATE = 6 /* coordinates of cp3 */ };
 
 typedef struct fixture {
-  char folder[64];
+  test_folder folder;
   carom_system *cp3;
   carom_dataset *data;
 } fixture;
 
 static int set_up(void **state) {
   fixture *f = calloc(1, sizeof *f);
-  strcpy(f->folder, "/tmp/carom-dataset-XXXXXX");
-  if (mkdtemp(f->folder) == NULL || chdir(f->folder) != 0) return -1;
-  if (carom_system_load("cp3", &f->cp3, NULL) != CAROM_OK) return -1;
+  if (folder_enter(&f->folder, "dataset") != 0) return -1;
+  f->cp3 = load_system("cp3");
   carom_dataset_options o = carom_default_dataset_options(f->cp3);
   o.train = 12, o.validation = 4, o.test = 0;
   if (carom_dataset_generate(f->cp3, NULL, &o, &f->data, NULL) != CAROM_OK) return -1;
@@ -40,19 +43,11 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   fixture *f = *state;
-  char command[128];
-  snprintf(command, sizeof command, "rm -rf '%s'", f->folder);
-  int removed = chdir("/") == 0 ? system(command) : -1;
+  const int removed = folder_leave(&f->folder);
   carom_dataset_destroy(f->data);
   carom_system_destroy(f->cp3);
   free(f);
   return removed;
-}
-
-static void assert_message(const carom_error *error, carom_status status, const char *piece) {
-  assert_int_equal(error->status, status);
-  if (strstr(error->message, piece) == NULL)
-    fail_msg("no '%s' in the message '%s'", piece, error->message);
 }
 
 static void assert_refused(const fixture *f, const char *path, carom_status status,
@@ -116,7 +111,7 @@ static void same_bytes(void **state) {
   assert_int_equal(dataset_file_write(f->cp3, "a.h5", f->data, NULL), CAROM_OK);
   sleep(1);
   assert_int_equal(dataset_file_write(f->cp3, "b.h5", f->data, NULL), CAROM_OK);
-  assert_int_equal(system("cmp a.h5 b.h5"), 0);
+  assert_same_files("a.h5", "b.h5");
 }
 
 /* ---- bad files ---- */
@@ -184,18 +179,15 @@ static void missing_flags_are_detected(void **state) {
 
 static void other_files_are_refused(void **state) {
   fixture *f = *state;
-  carom_system *gyro;
+  carom_system *gyro = load_system("gyro");
   carom_error error = {0};
   carom_dataset *data;
   assert_int_equal(dataset_file_write(f->cp3, "d.h5", f->data, NULL), CAROM_OK);
-  assert_int_equal(carom_system_load("gyro", &gyro, NULL), CAROM_OK);
   assert_int_equal(dataset_file_read(gyro, "d.h5", NULL, &data, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "shape [12][5][3][2], expected [chunks][states]");
   carom_system_destroy(gyro);
   assert_refused(f, "none.h5", CAROM_FILE_ERROR, "No such file");
-  FILE *file = fopen("text.h5", "w");
-  fputs("not a data set", file);
-  fclose(file);
+  write_bytes("text.h5", "not a data set", 14);
   assert_refused(f, "text.h5", CAROM_INVALID_DATA, "is not an HDF5 file");
   assert_int_equal(truncate("d.h5", 3000), 0);
   carom_status status = dataset_file_read(f->cp3, "d.h5", NULL, &data, &error);

@@ -17,6 +17,8 @@
 
 #include <cmocka.h>
 
+#include "support/systems.h"
+
 /* bp5-e has no gravity: a network of zeros is its true potential. */
 typedef struct fixture {
   carom_system *system;
@@ -44,7 +46,7 @@ static void fill(carom_model *model, const char *name, double value) {
 
 static int set_up(void **state) {
   fixture *f = calloc(1, sizeof *f);
-  if (carom_system_load("bp5-e", &f->system, NULL) != CAROM_OK) return -1;
+  f->system = load_system("bp5-e");
   carom_dataset_options o = carom_default_dataset_options(f->system);
   o.train = 40, o.validation = 0, o.test = 20;
   if (carom_dataset_generate(f->system, NULL, &o, &f->data, NULL) != CAROM_OK) return -1;

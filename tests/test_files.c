@@ -8,7 +8,6 @@
 #include "io/state_file.h"
 #include "io/trajectory_file.h"
 
-#include <dirent.h>
 #include <hdf5.h>
 #include <math.h>
 #include <setjmp.h>
@@ -22,32 +21,28 @@
 
 #include <cmocka.h>
 
+#include "support/files.h"
+#include "support/messages.h"
+#include "support/systems.h"
+
 /* A folder of its own, two systems. */
 typedef struct fixture {
-  char folder[64];
+  test_folder folder;
   carom_system *cp3;  /* 3 point masses in 2D */
   carom_system *gyro; /* one rigid body in 3D */
 } fixture;
 
 static int set_up(void **state) {
   fixture *f = calloc(1, sizeof *f);
-  strcpy(f->folder, "/tmp/carom-files-XXXXXX");
-  if (mkdtemp(f->folder) == NULL || chdir(f->folder) != 0) return -1;
-  if (carom_system_load("cp3", &f->cp3, NULL) != CAROM_OK) return -1;
-  if (carom_system_load("gyro", &f->gyro, NULL) != CAROM_OK) return -1;
+  f->cp3 = load_system("cp3");
+  f->gyro = load_system("gyro");
   *state = f;
-  return 0;
+  return folder_enter(&f->folder, "files");
 }
 
-// removes the folder; every file in it was asked for
 static int tear_down(void **state) {
   fixture *f = *state;
-  DIR *folder = opendir(f->folder);
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-    if (entry->d_name[0] != '.') unlink(entry->d_name);
-  }
-  closedir(folder);
-  int removed = chdir("/") == 0 ? rmdir(f->folder) : -1;
+  const int removed = folder_leave(&f->folder);
   carom_system_destroy(f->cp3);
   carom_system_destroy(f->gyro);
   free(f);
@@ -55,29 +50,6 @@ static int tear_down(void **state) {
 }
 
 static bool exists(const char *path) { return access(path, F_OK) == 0; }
-
-// no temporary file is there
-static void assert_no_leftover(void) {
-  DIR *folder = opendir(".");
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-    assert_null(strstr(entry->d_name, ".tmp-"));
-  }
-  closedir(folder);
-}
-
-static void assert_message(const carom_error *error, carom_status status, const char *piece) {
-  assert_int_equal(error->status, status);
-  if (strstr(error->message, piece) == NULL) {
-    fail_msg("no '%s' in the message '%s'", piece, error->message);
-  }
-}
-
-static void write_bytes(const char *path, const char *bytes, size_t size) {
-  FILE *file = fopen(path, "wb");
-  assert_non_null(file);
-  assert_int_equal(fwrite(bytes, 1, size, file), size);
-  fclose(file);
-}
 
 /* Writes one dataset /name, or adds to an open writer. */
 static void write_one(h5_writer *writer, const char *name, int rank, const h5_axis *axes) {
@@ -213,10 +185,7 @@ static void same_content_same_bytes(void **state) {
   size_t size[2];
   for (int k = 0; k < 2; k++) {
     assert_int_equal(state_file_write("s.h5", f->cp3, &data, NULL), CAROM_OK);
-    FILE *file = fopen("s.h5", "rb");
-    bytes[k] = malloc(1 << 20);
-    size[k] = fread(bytes[k], 1, 1 << 20, file);
-    fclose(file);
+    bytes[k] = read_bytes("s.h5", &size[k]);
     // a time stamp would show after a second
     if (k == 0) sleep(1);
   }
@@ -286,10 +255,8 @@ static void cut_short(void **state) {
   double x[STATE] = {0}, v[STATE] = {0};
   const states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
   assert_int_equal(state_file_write("s.h5", f->cp3, &data, NULL), CAROM_OK);
-  static char bytes[1 << 16];
-  FILE *file = fopen("s.h5", "rb");
-  size_t size = fread(bytes, 1, sizeof bytes, file);
-  fclose(file);
+  size_t size;
+  char *bytes = read_bytes("s.h5", &size);
   for (size_t length = 0; length < size; length += 97) {
     write_bytes("cut.h5", bytes, length);
     states read;
@@ -298,6 +265,7 @@ static void cut_short(void **state) {
     assert_int_not_equal(status, CAROM_OK);
     assert_message(&error, status, "cut.h5");
   }
+  free(bytes);
 }
 
 static void wrong_shapes(void **state) {

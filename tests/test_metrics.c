@@ -6,57 +6,41 @@
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "support/files.h"
+#include "support/messages.h"
+#include "support/systems.h"
+
 enum { TEXT = 1 << 16 };
 
 typedef struct fixture {
-  char folder[64];
+  test_folder folder;
   carom_system *cp3, *bd5;
 } fixture;
 
-// files are of one test each
-static void empty_folder(const char *path) {
-  DIR *folder = opendir(path);
-  for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-    if (entry->d_name[0] != '.') unlink(entry->d_name);
-  }
-  closedir(folder);
-}
-
 static int set_up(void **state) {
   fixture *f = calloc(1, sizeof *f);
-  strcpy(f->folder, "/tmp/carom-metrics-XXXXXX");
-  if (mkdtemp(f->folder) == NULL || chdir(f->folder) != 0) return -1;
-  if (carom_system_load("cp3", &f->cp3, NULL) != CAROM_OK) return -1;
-  if (carom_system_load("bd5", &f->bd5, NULL) != CAROM_OK) return -1;
+  f->cp3 = load_system("cp3");
+  f->bd5 = load_system("bd5");
   *state = f;
-  return 0;
+  return folder_enter(&f->folder, "metrics");
 }
 
 static int tear_down(void **state) {
   fixture *f = *state;
-  empty_folder(f->folder);
-  const int removed = chdir("/") == 0 ? rmdir(f->folder) : -1;
+  const int removed = folder_leave(&f->folder);
   carom_system_destroy(f->cp3);
   carom_system_destroy(f->bd5);
   free(f);
   return removed;
-}
-
-static void assert_message(const carom_error *error, carom_status status, const char *piece) {
-  assert_int_equal(error->status, status);
-  if (strstr(error->message, piece) == NULL)
-    fail_msg("no '%s' in the message '%s'", piece, error->message);
 }
 
 static size_t read_file(const char *path, char *bytes) {
@@ -116,6 +100,7 @@ static carom_epoch make_epoch(int number) {
                        .best = number == 1,
                        .learning_rate = 1e-3,
                        .gradient_norm = 1e-7 * number,
+                       .moves = number,
                        .seconds = 0.25,
                        .report = {.time_steps = 40,
                                   .events = 7,
@@ -145,13 +130,13 @@ static void add_epochs(const carom_system *system, const property_list *list, in
 }
 
 static const char header[] =
-    "epoch,loss,validation_loss,best,learning_rate,gradient_norm,seconds,friction,restitution,"
+    "epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,seconds,friction,restitution,"
     "mass_ratio/b,mass_ratio/c,time_steps,events,contacts,programs,degenerate_programs,"
     "failed_programs,worst_residual\n";
 
 static void lines(void **state) {
   fixture *f = *state;
-  empty_folder(".");
+  folder_empty();
   property_list list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 2);
   char text[TEXT];
@@ -164,20 +149,20 @@ static void lines(void **state) {
   assert_true(strtod(at + 1, &at) == 0.1);
   assert_true(strtod(at + 1, &at) == 1.0 / 3.0);
   assert_int_equal(strtol(at + 1, &at, 10), 1);
-  assert_non_null(strstr(first, ",0.001,1e-07,0.25,0.5,0,"));
+  assert_non_null(strstr(first, ",0.001,1e-07,1,0.25,0.5,0,"));
   assert_non_null(strstr(first, ",40,7,8,16,2,1,1e-16\n"));
   // no validation loss: an empty field
-  assert_memory_equal(second, "2,0.05,,0,0.001,2e-07,0.25,", 27);
+  assert_memory_equal(second, "2,0.05,,0,0.001,2e-07,2,0.25,", 29);
   int commas = 0;
   for (const char *c = second; *c != '\0'; c++) commas += *c == ',';
-  assert_int_equal(commas, 17);
+  assert_int_equal(commas, 18);
   properties_free(&list);
 }
 
 // lines after the checkpoint, one that was cut short, and anything that is no line go away
 static void resumed(void **state) {
   fixture *f = *state;
-  empty_folder(".");
+  folder_empty();
   property_list list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 5);
   char whole[TEXT], text[TEXT];
@@ -204,7 +189,7 @@ static void resumed(void **state) {
 
 static void other_columns(void **state) {
   fixture *f = *state;
-  empty_folder(".");
+  folder_empty();
   property_list list = make_properties(f->cp3), other = make_properties(f->bd5);
   add_epochs(f->cp3, &list, 0, 2);
   metrics_file *metrics;
@@ -218,7 +203,7 @@ static void other_columns(void **state) {
 
 static void quotes(void **state) {
   fixture *f = *state;
-  empty_folder(".");
+  folder_empty();
   property item = {.name = "mass_ratio/a \"big\", red one", .entry = 0, .reference = -1};
   const property_list list = {.count = 1, .items = &item};
   add_epochs(f->cp3, &list, 0, 1);
@@ -229,25 +214,20 @@ static void quotes(void **state) {
 
 static void full_disk(void **state) {
   fixture *f = *state;
-  empty_folder(".");
+  folder_empty();
   property_list list = make_properties(f->cp3);
   double theta[256];
   carom_parameters_default(f->cp3, theta);
   metrics_file *metrics;
   assert_int_equal(metrics_open(".", &list, 0, &metrics, NULL), CAROM_OK);
-  signal(SIGXFSZ, SIG_IGN);
-  struct rlimit before, small;
-  getrlimit(RLIMIT_FSIZE, &before);
-  small = before;
-  small.rlim_cur = 1000;
-  setrlimit(RLIMIT_FSIZE, &small);
+  const struct rlimit before = files_limit(1000);
   carom_error error = {0};
   carom_status status = CAROM_OK;
   for (int k = 1; status == CAROM_OK && k < 100; k++) {
     const carom_epoch epoch = make_epoch(k);
     status = metrics_add(metrics, &epoch, theta, &error);
   }
-  setrlimit(RLIMIT_FSIZE, &before);
+  files_unlimit(&before);
   assert_int_equal(status, CAROM_FILE_ERROR);
   assert_message(&error, CAROM_FILE_ERROR, "cannot be written: File too large");
   metrics_close(metrics);
@@ -390,7 +370,7 @@ static float scalar(const event *e, const char *tag) {
 
 static void records(void **state) {
   fixture *f = *state;
-  empty_folder(".");
+  folder_empty();
   property_list list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 3);
   char bytes[TEXT];
@@ -406,7 +386,7 @@ static void records(void **state) {
     assert_int_equal(e.step, k);
     assert_true(e.time >= first.time);
     // a number that is not finite is left out
-    assert_int_equal(e.count, isnan(epoch.validation_loss) ? 8 : 9);
+    assert_int_equal(e.count, isnan(epoch.validation_loss) ? 9 : 10);
     assert_true(scalar(&e, "loss/train") == (float)epoch.loss);
     if (k != 2) assert_true(scalar(&e, "loss/validation") == (float)epoch.validation_loss);
     assert_true(scalar(&e, "rate") == 1e-3f);
@@ -414,6 +394,7 @@ static void records(void **state) {
     assert_true(scalar(&e, "restitution") == 0.0f);
     assert_true(fabsf(scalar(&e, "mass_ratio/b") - 2.0f) < 1e-6f);
     assert_true(scalar(&e, "failed_programs") == (float)k);
+    assert_true(scalar(&e, "moves") == (float)k);
   }
   assert_ptr_equal(file.at, file.end);
   properties_free(&list);
@@ -422,7 +403,7 @@ static void records(void **state) {
 // lengths of more than one byte
 static void long_names(void **state) {
   (void)state;
-  empty_folder(".");
+  folder_empty();
   char tag[96];
   memset(tag, 'x', sizeof tag - 1);
   tag[sizeof tag - 1] = '\0';

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "support/systems.h"
 #include "system/sampler.h"
 
 enum { DRAWS = 4000, SEED = 7 };
@@ -20,24 +21,14 @@ typedef struct fixture {
   double *x, *v;
 } fixture;
 
-static fixture fixture_make(const char *name) {
-  fixture f = {0};
-  carom_error error;
-  if (carom_system_load(name, &f.system, &error) != CAROM_OK) fail_msg("%s", error.message);
-  f.x = calloc((size_t)f.system->coordinate_count, sizeof(double));
-  f.v = calloc((size_t)f.system->coordinate_count, sizeof(double));
-  return f;
+static fixture fixture_of(carom_system *system) {
+  size_t size = (size_t)system->coordinate_count;
+  return (fixture){
+      .system = system, .x = calloc(size, sizeof(double)), .v = calloc(size, sizeof(double))};
 }
 
-static fixture fixture_parse(const char *text) {
-  fixture f = {0};
-  carom_error error;
-  if (carom_system_parse(text, strlen(text), "test", &f.system, &error) != CAROM_OK)
-    fail_msg("%s", error.message);
-  f.x = calloc((size_t)f.system->coordinate_count, sizeof(double));
-  f.v = calloc((size_t)f.system->coordinate_count, sizeof(double));
-  return f;
-}
+static fixture fixture_make(const char *name) { return fixture_of(load_system(name)); }
+static fixture fixture_parse(const char *text) { return fixture_of(parse_system(text)); }
 
 static void fixture_free(fixture *f) {
   carom_system_destroy(f->system);

@@ -1,6 +1,7 @@
 /* Training: the optimiser against numbers by hand, rates, the order of the chunks, epochs, stopping
  * and going on in memory, and what happens to numbers that are not finite. */
 #include "learn/trainer.h"
+#include "support/messages.h"
 #include "support/systems.h"
 
 #include <math.h>
@@ -68,12 +69,6 @@ static carom_trainer *make_trainer(const fixture *f, carom_model *model,
   if (carom_trainer_create(model, f->data, options, &trainer, &error) != CAROM_OK)
     fail_msg("%s", error.message);
   return trainer;
-}
-
-static void assert_message(const carom_error *error, carom_status status, const char *piece) {
-  assert_int_equal(error->status, status);
-  if (strstr(error->message, piece) == NULL)
-    fail_msg("no '%s' in the message '%s'", piece, error->message);
 }
 
 static void assert_same_parameters(carom_model *a, carom_model *b) {
@@ -301,10 +296,12 @@ static bool stop_at(void *user, int64_t done, int64_t total) {
 static void stopping_changes_nothing(void **state) {
   fixture *f = *state;
   carom_train_options options = train_options();
+  options.search_every = 1;
   carom_model *model = make_model(f);
   carom_trainer *trainer = make_trainer(f, model, &options);
   history h = {0};
   assert_int_equal(carom_trainer_run(trainer, remember, &h, NULL), CAROM_OK);
+  assert_true(h.epochs[1].moves > 0);
   for (int at = 1; at <= EPOCHS * BATCHES; at++) {
     stopper stop = {.stop_at = at};
     options.progress = stop_at;
@@ -327,6 +324,7 @@ static void stopping_changes_nothing(void **state) {
       assert_true(seen.epochs[k].loss == h.epochs[k].loss);
       assert_true(seen.epochs[k].validation_loss == h.epochs[k].validation_loss);
       assert_int_equal(seen.epochs[k].report.events, h.epochs[k].report.events);
+      assert_int_equal(seen.epochs[k].moves, h.epochs[k].moves);
     }
     carom_trainer_destroy(stopped);
     carom_model_destroy(other);
@@ -431,6 +429,7 @@ static void bad_options(void **state) {
   REFUSE(epsilon, 0.0);
   REFUSE(weight_decay, -1.0);
   REFUSE(final_rate, 1.5);
+  REFUSE(search_every, -1);
   REFUSE(schedule, (carom_schedule)7);
 #undef REFUSE
   options = train_options();

@@ -52,10 +52,15 @@ const char *schedule_name(carom_schedule schedule) {
 }
 
 static int train_values(const carom_train_options *o, named_value *values) {
-  const named_value all[] = {{"batch", o->batch},           {"learning_rate", o->learning_rate},
-                             {"beta1", o->beta1},           {"beta2", o->beta2},
-                             {"epsilon", o->epsilon},       {"weight_decay", o->weight_decay},
-                             {"final_rate", o->final_rate}, {"property_rate", o->property_rate},
+  const named_value all[] = {{"batch", o->batch},
+                             {"learning_rate", o->learning_rate},
+                             {"beta1", o->beta1},
+                             {"beta2", o->beta2},
+                             {"epsilon", o->epsilon},
+                             {"weight_decay", o->weight_decay},
+                             {"final_rate", o->final_rate},
+                             {"property_rate", o->property_rate},
+                             {"search_every", o->search_every},
                              {"epochs", o->epochs}};
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
@@ -91,7 +96,8 @@ static int state_values(const training_state *s, int64_t optimizer_steps, named_
                              {"interior_programs", (double)r->interior_programs},
                              {"singular_programs", (double)r->singular_programs},
                              {"degenerate_programs", (double)r->degenerate_programs},
-                             {"failed_programs", (double)r->failed_programs}};
+                             {"failed_programs", (double)r->failed_programs},
+                             {"moves", s->moves}};
   _Static_assert(sizeof all <= MOST_VALUES * sizeof all[0], "room for the state");
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
@@ -107,6 +113,7 @@ static training_state state_from(const named_value *v, int64_t *optimizer_steps)
                           .epochs_done = to_int(v[5].value),
                           .best_epoch = to_int(v[6].value),
                           .batches_done = to_int(v[7].value),
+                          .moves = to_int(v[16].value),
                           .report = {.worst_residual = v[3].value,
                                      .time_steps = (int64_t)v[8].value,
                                      .events = (int64_t)v[9].value,

@@ -14,7 +14,7 @@
  *   /first_moment, /second_moment       float64 [parameters] of AdamW
  *   root attributes
  *     epochs, batch, learning_rate, beta1, beta2, epsilon, weight_decay, schedule ("constant",
- *     "cosine"), final_rate, property_rate, train_seed (text), data_hash (text, hexadecimal)
+ *     "cosine"), final_rate, property_rate, search_every, train_seed (text), data_hash (text, hexadecimal)
  *     optimizer_steps, epochs_done, best_loss, best_epoch, and of the epoch under way batches_done,
  *     loss_sum, gradient_norm and the counters of its report
  *

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIXED_SCALARS = 5 };
+enum { FIXED_SCALARS = 6 };
 
 struct metrics_file {
   const property_list *properties;
@@ -49,7 +49,7 @@ static void print_number(FILE *out, double value) {
 }
 
 static void print_header(FILE *out, const property_list *properties) {
-  fputs("epoch,loss,validation_loss,best,learning_rate,gradient_norm,seconds", out);
+  fputs("epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,seconds", out);
   for (int k = 0; k < properties->count; k++) {
     fputc(',', out);
     print_name(out, properties->items[k].name);
@@ -70,7 +70,7 @@ static void print_epoch(FILE *out, const property_list *properties, const carom_
   print_number(out, e->learning_rate);
   fputc(',', out);
   print_number(out, e->gradient_norm);
-  fprintf(out, ",%.6g", e->seconds);
+  fprintf(out, ",%d,%.6g", e->moves, e->seconds);
   for (int k = 0; k < properties->count; k++) {
     fputc(',', out);
     print_number(out, property_value(&properties->items[k], theta));
@@ -188,6 +188,7 @@ carom_status metrics_add(metrics_file *m, const carom_epoch *e, const double *th
   s[2] = (tensorboard_scalar){"rate", e->learning_rate};
   s[3] = (tensorboard_scalar){"gradient_norm", e->gradient_norm};
   s[4] = (tensorboard_scalar){"failed_programs", (double)e->report.failed_programs};
+  s[5] = (tensorboard_scalar){"moves", e->moves};
   for (int k = 0; k < m->properties->count; k++) {
     const property *p = &m->properties->items[k];
     s[FIXED_SCALARS + k] = (tensorboard_scalar){p->name, property_value(p, theta)};

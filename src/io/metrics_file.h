@@ -1,13 +1,13 @@
 /* What a training reports, epoch by epoch: metrics.csv (RFC 4180) and TensorBoard event files in
  * the run folder.
  *
- *   epoch, loss, validation_loss, best, learning_rate, gradient_norm, seconds,
+ *   epoch, loss, validation_loss, best, learning_rate, gradient_norm, moves, seconds,
  *   one column for each learned property (learn/properties.h): friction, mass_ratio/b, ...,
  *   time_steps, events, contacts, programs, degenerate_programs, failed_programs, worst_residual
  *
  * One line for each epoch, flushed when it is there. Numbers read back as they were; one that is not
  * finite (the validation loss without validation chunks) is an empty field. In TensorBoard the same
- * are loss/train, loss/validation, rate, gradient_norm, failed_programs and the properties. */
+ * are loss/train, loss/validation, rate, gradient_norm, failed_programs, moves and the properties. */
 #ifndef CAROM_IO_METRICS_FILE_H
 #define CAROM_IO_METRICS_FILE_H
 

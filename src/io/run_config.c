@@ -10,11 +10,11 @@
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static json_t *train_json(const carom_train_options *o) {
-  return json_pack("{si si sf sf sf sf sf ss sf sf}", "epochs", o->epochs, "batch", o->batch,
+  return json_pack("{si si sf sf sf sf sf ss sf sf si}", "epochs", o->epochs, "batch", o->batch,
                    "learning_rate", o->learning_rate, "beta1", o->beta1, "beta2", o->beta2,
                    "epsilon", o->epsilon, "weight_decay", o->weight_decay, "schedule",
                    schedule_name(o->schedule), "final_rate", o->final_rate, "property_rate",
-                   o->property_rate);
+                   o->property_rate, "search_every", o->search_every);
 }
 
 static json_t *model_json(const carom_model_options *o) {
@@ -71,11 +71,12 @@ static carom_status read_train(json_t *root, const char *path, carom_train_optio
   const char *schedule;
   json_int_t seed;
   json_error_t problem;
-  if (json_unpack_ex(root, &problem, 0, "{sI s{si si sF sF sF sF sF ss sF sF}}", "seed", &seed,
+  if (json_unpack_ex(root, &problem, 0, "{sI s{si si sF sF sF sF sF ss sF sF si}}", "seed", &seed,
                      "train", "epochs", &o->epochs, "batch", &o->batch, "learning_rate",
                      &o->learning_rate, "beta1", &o->beta1, "beta2", &o->beta2, "epsilon",
                      &o->epsilon, "weight_decay", &o->weight_decay, "schedule", &schedule,
-                     "final_rate", &o->final_rate, "property_rate", &o->property_rate) != 0) {
+                     "final_rate", &o->final_rate, "property_rate", &o->property_rate,
+                     "search_every", &o->search_every) != 0) {
     return wrong(path, problem.text, error);
   }
   o->seed = (uint64_t)seed;

@@ -23,7 +23,8 @@ carom_train_options carom_default_train_options(void) {
                                .epsilon = 1e-8,
                                .weight_decay = 1e-4,
                                .schedule = CAROM_COSINE,
-                               .final_rate = 0.005};
+                               .final_rate = 0.005,
+                               .search_every = 25};
 }
 
 carom_train_options carom_paper_train_options(void) {
@@ -32,6 +33,7 @@ carom_train_options carom_paper_train_options(void) {
   options.learning_rate = 1e-3;
   options.property_rate = 1;
   options.schedule = CAROM_CONSTANT;
+  options.search_every = 0;
   return options;
 }
 
@@ -64,6 +66,7 @@ static carom_status check_options(const carom_train_options *o, carom_error *err
     return bad_option("weight_decay", o->weight_decay, "at least 0", error);
   if (!is_between(o->final_rate, 0.0, 1.0))
     return bad_option("final_rate", o->final_rate, "from 0 to 1", error);
+  if (o->search_every < 0) return bad_option("search_every", o->search_every, "at least 0", error);
   if (o->schedule != CAROM_CONSTANT && o->schedule != CAROM_COSINE)
     return bad_option("schedule", o->schedule, "CAROM_CONSTANT or CAROM_COSINE", error);
   return CAROM_OK;
@@ -165,6 +168,12 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
     carom_trainer_destroy(t);
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to train %d parameters", size);
   }
+  if (options->search_every > 0)
+    status = property_search_make(&t->search, model, &dataset->train, error);
+  if (status != CAROM_OK) {
+    carom_trainer_destroy(t);
+    return status;
+  }
   *trainer = t;
   return error_clear(error);
 }
@@ -172,6 +181,7 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
 void carom_trainer_destroy(carom_trainer *trainer) {
   if (trainer == NULL) return;
   adamw_free(&trainer->optimizer);
+  property_search_free(&trainer->search);
   free(trainer->order);
   free(trainer->gradient);
   free(trainer);
@@ -338,11 +348,25 @@ static carom_status epoch_batch(carom_trainer *t, double rate, carom_error *erro
   return CAROM_OK;
 }
 
+// the search that stands before an epoch, once
+static carom_status epoch_search(carom_trainer *t, carom_error *error) {
+  training_state *s = &t->state;
+  const int every = t->options.search_every;
+  if (every == 0 || s->batches_done > 0 || s->epochs_done == 0 || s->epochs_done % every != 0)
+    return CAROM_OK;
+  carom_status status = property_search_run(&t->search, t->model, &t->dataset->train, &t->optimizer,
+                                            &s->moves, error);
+  if (status != CAROM_OK) error_prefix(error, "search before epoch %d", s->epochs_done + 1);
+  return status;
+}
+
 static carom_status epoch_batches(carom_trainer *t, double rate, carom_error *error) {
   training_state *s = &t->state;
+  carom_status status = epoch_search(t, error);
+  if (status != CAROM_OK) return status;
   trainer_shuffle(t->options.seed, s->epochs_done + 1, t->dataset->train.count, t->order);
   while (s->batches_done < trainer_batch_count(t)) {
-    carom_status status = epoch_batch(t, rate, error);
+    status = epoch_batch(t, rate, error);
     if (status != CAROM_OK) return status;
     if (report_progress(t)) continue;
     return error_set(error, CAROM_INTERRUPTED, "stopped by the progress callback in epoch %d",
@@ -393,6 +417,7 @@ static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   result->epoch = s->epochs_done + 1;
   result->loss = s->loss_sum / t->dataset->train.count;
   result->gradient_norm = s->gradient_norm;
+  result->moves = s->moves;
   report_merge(&result->report, &s->report);
   const bool validated = t->dataset->validation.count > 0;
   const double judged = validated ? result->validation_loss : result->loss;

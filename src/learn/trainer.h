@@ -13,6 +13,7 @@
 #include "carom.h"
 
 #include "learn/adamw.h"
+#include "learn/property_search.h"
 
 /* How far a training is. What belongs to the epoch under way is zero between epochs. */
 typedef struct training_state {
@@ -21,6 +22,7 @@ typedef struct training_state {
   double loss_sum;      /* of its batches, each weighted by its chunks */
   double gradient_norm; /* of its last batch */
   carom_report report;  /* of its rollouts */
+  int moves;            /* of properties, by the search before it */
   double best_loss;     /* INFINITY before the first epoch has ended */
   int best_epoch;       /* 0 before that */
 } training_state;
@@ -30,6 +32,7 @@ struct carom_trainer {
   const carom_dataset *dataset;
   carom_train_options options;
   adamw optimizer;
+  property_search search; /* empty if options.search_every is 0 */
   training_state state;
   uint64_t
       data_hash;    /* of the chunks it trains and validates on: a resumed run must have the same */

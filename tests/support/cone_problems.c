@@ -3,10 +3,18 @@
 #include <math.h>
 #include <string.h>
 
-envelope dense_shape(int size, arena *memory) {
+cone_program dense_program(int contact_count, int dimension, const double *A, const double *b,
+                           const double *mu, const double *lower, arena *memory) {
+  int size = contact_count * dimension;
   int *first = ARENA_ARRAY(memory, int, size + 1);
   memset(first, 0, sizeof(int) * (size_t)(size + 1));
-  return envelope_make(size, first, memory);
+  return (cone_program){.contact_count = contact_count,
+                        .dimension = dimension,
+                        .shape = envelope_make(size, first, memory),
+                        .A = A,
+                        .b = b,
+                        .mu = mu,
+                        .lower = lower};
 }
 
 cone_solution cone_solution_make(const cone_program *program, arena *memory) {
@@ -158,13 +166,8 @@ cone_problem cone_problem_random(rng *r, const problem_kind *kind, arena *memory
   problem.b = arena_doubles(memory, unknowns);
   problem.mu = arena_doubles(memory, count);
   problem.lower = arena_zeros(memory, count);
-  problem.program = (cone_program){.contact_count = count,
-                                   .dimension = d,
-                                   .shape = dense_shape(unknowns, memory),
-                                   .A = problem.A,
-                                   .b = problem.b,
-                                   .mu = problem.mu,
-                                   .lower = problem.lower};
+  problem.program =
+      dense_program(count, d, problem.A, problem.b, problem.mu, problem.lower, memory);
 
   double *J = arena_zeros(memory, unknowns * freedoms);
   for (int i = 0; i < count; i++) {

@@ -38,7 +38,8 @@ void cone_problem_assemble(cone_problem *problem);
 /* Memory for a solution of a program. */
 cone_solution cone_solution_make(const cone_program *program, arena *memory);
 
-/* Shape of a dense program. */
-envelope dense_shape(int size, arena *memory);
+/* A program whose A is dense: the lower triangle, row after row. */
+cone_program dense_program(int contact_count, int dimension, const double *A, const double *b,
+                           const double *mu, const double *lower, arena *memory);
 
 #endif

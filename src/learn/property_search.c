@@ -1,0 +1,183 @@
+#include "learn/property_search.h"
+
+#include "base/error.h"
+#include "learn/model.h"
+#include "physics/collision.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Chunks that a property is tried on, at most: enough to tell one minimum from another. */
+enum { SEARCH_CHUNKS = 100 };
+
+/* Values that are tried, in their order; the best one is refined between its neighbours. Apart from
+ * the ends they are no round numbers, of which scenes are full: what is found is found by the data. */
+static const double FRICTIONS[] = {0,    0.03, 0.07, 0.13, 0.23, 0.37,
+                                   0.53, 0.72, 0.94, 1.27, 1.72, 2.23};
+static const double RESTITUTIONS[] = {0,        1 / 11.0, 2 / 11.0, 3 / 11.0, 4 / 11.0,  5 / 11.0,
+                                      6 / 11.0, 7 / 11.0, 8 / 11.0, 9 / 11.0, 10 / 11.0, 1};
+enum {
+  FRICTION_TRIALS = sizeof FRICTIONS / sizeof FRICTIONS[0],
+  RESTITUTION_TRIALS = sizeof RESTITUTIONS / sizeof RESTITUTIONS[0]
+};
+
+/* A move must lower the loss to this part of what it was: descent does the rest better. */
+static const double CLEAR_GAIN = 0.95;
+
+/* ---- chunks of each property ----------------------------------------------------------------- */
+
+// adds the chunk to those of every property that is active in a state
+static void note_active(property_search *s, const contact_list *active, int chunk) {
+  for (int k = 0; k < active->count; k++) {
+    const int property = s->property_count == 1 ? 0 : active->ids[k].property;
+    int *count = &s->counts[property], *indices = s->indices + property * SEARCH_CHUNKS;
+    if (*count == SEARCH_CHUNKS || (*count > 0 && indices[*count - 1] == chunk)) continue;
+    indices[(*count)++] = chunk;
+  }
+}
+
+carom_status property_search_make(property_search *search, const carom_model *m,
+                                  const carom_chunks *chunks, carom_error *error) {
+  const size_t count = (size_t)m->property_count;
+  const size_t size = (size_t)m->system->coordinate_count;
+  *search = (property_search){.property_count = m->property_count};
+  search->counts = calloc(count + 1, sizeof(int));
+  search->indices = calloc(count * SEARCH_CHUNKS + 1, sizeof(int));
+  contact_list active;
+  contact_list_init(&active);
+  bool enough_memory = search->counts != NULL && search->indices != NULL;
+  for (int chunk = 0; chunk < chunks->count && enough_memory; chunk++) {
+    for (int k = 1; k < chunks->states && enough_memory; k++) {
+      const size_t state = (size_t)chunk * (size_t)chunks->states + (size_t)k;
+      enough_memory = collision_detect(m->system, chunks->x + state * size, &active);
+      if (enough_memory) note_active(search, &active, chunk);
+    }
+  }
+  contact_list_free(&active);
+  if (enough_memory) return CAROM_OK;
+  property_search_free(search);
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the chunks of %zu properties", count);
+}
+
+void property_search_free(property_search *search) {
+  free(search->counts);
+  free(search->indices);
+  *search = (property_search){0};
+}
+
+/* ---- one property ---------------------------------------------------------------------------- */
+
+/* Loss of the chunks of one property as a function of its value. */
+typedef struct trial {
+  carom_model *model;
+  const carom_chunks *chunks;
+  int count;
+  const int *indices;
+  double *parameter;
+  bool restitution;
+} trial;
+
+// the parameter that stands for a value; see model_expand
+static double parameter_of(const trial *t, double value) {
+  return t->restitution ? 6.0 * (value - 0.5) : value;
+}
+
+// loss with the parameter at a value; infinite where the prediction leaves the finite numbers
+static carom_status try_value(const trial *t, double value, double *loss, carom_error *error) {
+  *t->parameter = parameter_of(t, value);
+  carom_status status =
+      carom_model_loss(t->model, t->chunks, t->count, t->indices, loss, NULL, NULL, error);
+  if (status == CAROM_NUMERICAL_FAILURE || (status == CAROM_OK && !isfinite(*loss))) {
+    *loss = INFINITY;
+    status = CAROM_OK;
+  }
+  return status;
+}
+
+// the golden section between two values, `value` with `loss` being the best inside
+static carom_status refine(const trial *t, double low, double high, double *value, double *loss,
+                           carom_error *error) {
+  enum { STEPS = 7 };
+  for (int k = 0; k < STEPS; k++) {
+    // into the longer of the two parts
+    const bool up = high - *value > *value - low;
+    const double next = *value + 0.381966 * ((up ? high : low) - *value);
+    double there;
+    carom_status status = try_value(t, next, &there, error);
+    if (status != CAROM_OK) return status;
+    if (there < *loss) {
+      *(up ? &low : &high) = *value;
+      *value = next;
+      *loss = there;
+    } else {
+      *(up ? &high : &low) = next;
+    }
+  }
+  return CAROM_OK;
+}
+
+// moves the property to the best value found, or leaves it
+static carom_status search_value(const trial *t, int trials, const double *values, bool *moved,
+                                 carom_error *error) {
+  const double before = *t->parameter;
+  double loss_before, best = INFINITY;
+  int at = 0;
+  *moved = false;
+  carom_status status =
+      carom_model_loss(t->model, t->chunks, t->count, t->indices, &loss_before, NULL, NULL, error);
+  for (int k = 0; k < trials && status == CAROM_OK; k++) {
+    double loss;
+    status = try_value(t, values[k], &loss, error);
+    if (status != CAROM_OK || loss >= best) continue;
+    best = loss;
+    at = k;
+  }
+  if (status == CAROM_OK && best < CLEAR_GAIN * loss_before) {
+    double value = values[at];
+    status = refine(t, values[at > 0 ? at - 1 : 0], values[at < trials - 1 ? at + 1 : at], &value,
+                    &best, error);
+    *moved = status == CAROM_OK;
+    if (*moved) *t->parameter = parameter_of(t, value);
+  }
+  if (!*moved) *t->parameter = before;
+  return status;
+}
+
+/* ---- all properties -------------------------------------------------------------------------- */
+
+static carom_status search_segment(const property_search *s, carom_model *m,
+                                   const carom_chunks *chunks, adamw *optimizer, bool restitution,
+                                   int *moved, carom_error *error) {
+  const int first = restitution ? m->restitution : m->friction;
+  for (int k = 0; k < s->property_count; k++) {
+    if (s->counts[k] == 0) continue;
+    const trial t = {.model = m,
+                     .chunks = chunks,
+                     .count = s->counts[k],
+                     .indices = s->indices + k * SEARCH_CHUNKS,
+                     .parameter = &m->parameters[first + k],
+                     .restitution = restitution};
+    bool moves;
+    carom_status status = restitution
+                              ? search_value(&t, RESTITUTION_TRIALS, RESTITUTIONS, &moves, error)
+                              : search_value(&t, FRICTION_TRIALS, FRICTIONS, &moves, error);
+    if (status != CAROM_OK) return status;
+    if (!moves) continue;
+    optimizer->m[first + k] = 0.0;
+    (*moved)++;
+  }
+  return CAROM_OK;
+}
+
+carom_status property_search_run(const property_search *search, carom_model *m,
+                                 const carom_chunks *chunks, adamw *optimizer, int *moved,
+                                 carom_error *error) {
+  *moved = 0;
+  // restitution first: it shows in the normal motion, whatever the friction, while the impulse of
+  // a sliding contact depends on both
+  carom_status status = search_segment(search, m, chunks, optimizer, true, moved, error);
+  if (status == CAROM_OK)
+    status = search_segment(search, m, chunks, optimizer, false, moved, error);
+  return status;
+}

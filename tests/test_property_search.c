@@ -1,0 +1,185 @@
+/* The search for frictions and restitutions, on disks that fly free in a box: with a potential that is
+ * flat and the true masses, only the properties of contacts are left to be wrong. */
+#include "learn/model.h"
+#include "learn/trainer.h"
+#include "support/systems.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* No gravity; the top is out of reach. Properties are no values of the search's own. */
+static const char scene[] =
+    "{\"carom\": 1, \"name\": \"slab\", \"dimension\": 2, \"dt\": 0.01, \"steps\": 60,"
+    "\"gravity\": [0, 0],"
+    "\"bodies\": [{\"id\": \"a\", \"type\": \"rigid\", \"mass\": 1, \"radius\": 0.1}],"
+    "\"planes\": [{\"id\": \"left\", \"normal\": [1, 0], \"offset\": 0},"
+    "             {\"id\": \"bottom\", \"normal\": [0, 1], \"offset\": 0},"
+    "             {\"id\": \"top\", \"normal\": [0, -1], \"offset\": 50}],"
+    "\"contacts\": {\"friction\": 0.16, \"restitution\": 0.44, \"overrides\": ["
+    "   {\"body\": \"a\", \"plane\": \"left\", \"friction\": 0.31, \"restitution\": 0.87}]},"
+    "\"initial\": {\"sampler\": \"box\", \"low\": [0.1, 0.1], \"high\": [0.5, 0.5],"
+    "              \"speed\": 1, \"rate\": 5}}";
+enum { LEFT, BOTTOM, TOP };
+
+typedef struct fixture {
+  carom_system *system;
+  carom_dataset *data;
+} fixture;
+
+static int set_up(void **state) {
+  fixture *f = calloc(1, sizeof *f);
+  f->system = parse_system(scene);
+  carom_dataset_options options = carom_default_dataset_options(f->system);
+  options.train = 60;
+  options.validation = 5;
+  options.test = 1;
+  *state = f;
+  return carom_dataset_generate(f->system, NULL, &options, &f->data, NULL) == CAROM_OK ? 0 : -1;
+}
+
+static int tear_down(void **state) {
+  fixture *f = *state;
+  carom_dataset_destroy(f->data);
+  carom_system_destroy(f->system);
+  free(f);
+  return 0;
+}
+
+// the truth, but for friction and restitution
+static carom_model *make_model(const fixture *f, int threads, const double friction[3],
+                               const double restitution[3]) {
+  carom_model_options options = carom_default_model_options(f->system);
+  options.hidden_layers = 1;
+  options.hidden_size = 4;
+  options.threads = threads;
+  carom_model *m;
+  assert_int_equal(carom_model_create(f->system, &options, &m, NULL), CAROM_OK);
+  double theta[64];
+  assert_true(f->system->parameter_count <= 64);
+  carom_parameters_default(f->system, theta);
+  double *p = carom_model_parameters(m);
+  memcpy(p + m->mass, theta + f->system->segments[CAROM_LOG_MASS].offset, sizeof(double));
+  memcpy(p + m->moment, theta + f->system->segments[CAROM_LOG_MOMENT].offset, 2 * sizeof(double));
+  for (int k = 0; k < 3; k++) {
+    p[m->friction + k] = friction[k];
+    p[m->restitution + k] = 6 * (restitution[k] - 0.5);
+  }
+  // no output weights: a flat potential
+  for (int i = m->parameter_count - 5; i < m->parameter_count; i++) p[i] = 0;
+  return m;
+}
+
+static double loss_of(const fixture *f, carom_model *m) {
+  double loss;
+  assert_int_equal(
+      carom_model_loss(m, &f->data->train, f->data->train.count, NULL, &loss, NULL, NULL, NULL),
+      CAROM_OK);
+  return loss;
+}
+
+static int run_search(const fixture *f, carom_model *m, adamw *optimizer) {
+  property_search search;
+  int moved = -1;
+  assert_int_equal(property_search_make(&search, m, &f->data->train, NULL), CAROM_OK);
+  assert_int_equal(property_search_run(&search, m, &f->data->train, optimizer, &moved, NULL),
+                   CAROM_OK);
+  property_search_free(&search);
+  return moved;
+}
+
+static const double high[3] = {2, 1.9, 1.8}, dull[3] = {0.1, 0.95, 0.3};
+
+// from contacts that stick, where descent has no gradient, to the neighbourhood of the truth
+static void finds_the_truth(void **state) {
+  fixture *f = *state;
+  carom_model *m = make_model(f, 1, high, dull);
+  adamw optimizer;
+  assert_true(adamw_init(&optimizer, m->parameter_count));
+  for (int i = 0; i < m->parameter_count; i++) optimizer.m[i] = optimizer.v[i] = 1;
+  const double before = loss_of(f, m);
+  assert_int_equal(run_search(f, m, &optimizer), 4);
+  const double *p = m->parameters;
+  assert_near(p[m->friction + LEFT], 0.31, 0.02);
+  assert_near(p[m->friction + BOTTOM], 0.16, 0.02);
+  assert_near(p[m->restitution + LEFT] / 6 + 0.5, 0.87, 0.02);
+  assert_near(p[m->restitution + BOTTOM] / 6 + 0.5, 0.44, 0.02);
+  assert_true(loss_of(f, m) < 0.1 * before);
+  // a contact that never occurs stays, and so do its moments; the others lose their momentum
+  assert_true(p[m->friction + TOP] == 1.8 && p[m->restitution + TOP] == 6 * (0.3 - 0.5));
+  assert_true(optimizer.m[m->friction + TOP] == 1 && optimizer.m[m->restitution + TOP] == 1);
+  assert_true(optimizer.m[m->friction + LEFT] == 0 && optimizer.v[m->friction + LEFT] == 1);
+  assert_true(optimizer.m[m->mass] == 1 && optimizer.m[m->network] == 1);
+  adamw_free(&optimizer);
+  carom_model_destroy(m);
+}
+
+// there is nothing to find at the truth: not a bit changes
+static void leaves_the_truth(void **state) {
+  fixture *f = *state;
+  const double friction[] = {0.31, 0.16, 0.16}, restitution[] = {0.87, 0.44, 0.44};
+  carom_model *m = make_model(f, 1, friction, restitution),
+              *kept = make_model(f, 1, friction, restitution);
+  adamw optimizer;
+  assert_true(adamw_init(&optimizer, m->parameter_count));
+  assert_true(loss_of(f, m) < 1e-9);
+  assert_int_equal(run_search(f, m, &optimizer), 0);
+  assert_memory_equal(m->parameters, kept->parameters, sizeof(double) * (size_t)m->parameter_count);
+  adamw_free(&optimizer);
+  carom_model_destroy(kept);
+  carom_model_destroy(m);
+}
+
+static void same_bits_with_threads(void **state) {
+  fixture *f = *state;
+  carom_model *models[3];
+  for (int k = 0; k < 3; k++) {
+    models[k] = make_model(f, 1 << k, high, dull);
+    adamw optimizer;
+    assert_true(adamw_init(&optimizer, models[k]->parameter_count));
+    run_search(f, models[k], &optimizer);
+    adamw_free(&optimizer);
+  }
+  for (int k = 1; k < 3; k++)
+    assert_memory_equal(models[0]->parameters, models[k]->parameters,
+                        sizeof(double) * (size_t)models[0]->parameter_count);
+  for (int k = 0; k < 3; k++) carom_model_destroy(models[k]);
+}
+
+// a training searches between epochs, as often as it was told, and says what it moved
+static void in_a_training(void **state) {
+  fixture *f = *state;
+  carom_train_options options = carom_default_train_options();
+  options.epochs = 6;
+  options.batch = 30;
+  options.learning_rate = 1e-12; // descent does nothing: what changes is the search's
+  for (int every = 0; every <= 3; every += 3) {
+    options.search_every = every;
+    carom_model *m = make_model(f, 1, high, dull);
+    carom_trainer *trainer;
+    assert_int_equal(carom_trainer_create(m, f->data, &options, &trainer, NULL), CAROM_OK);
+    for (int k = 1; k <= 6; k++) {
+      carom_epoch epoch;
+      assert_int_equal(carom_trainer_epoch(trainer, &epoch, NULL), CAROM_OK);
+      assert_int_equal(epoch.moves, every == 3 && k == 4 ? 4 : 0);
+    }
+    assert_near(m->parameters[m->friction + LEFT], every == 0 ? 2 : 0.31, every == 0 ? 1e-9 : 0.05);
+    carom_trainer_destroy(trainer);
+    carom_model_destroy(m);
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(finds_the_truth),
+      cmocka_unit_test(leaves_the_truth),
+      cmocka_unit_test(same_bits_with_threads),
+      cmocka_unit_test(in_a_training),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
