@@ -253,6 +253,8 @@ static void samplers_are_refused_where_they_do_not_fit(void **state) {
       {"gyro", "\"angles\", \"angle\": [0, 1]}}", "sampler 'angles' is for dimension 2 only"},
       {"cp3", "\"chain\", \"angle\": [0, 1]}}", "for a scene of one chain"},
       {"bp5", "\"euler\", \"angle\": [0, 1]}}", "sampler 'euler' is for dimension 3 only"},
+      {CAROM_TEST_DATA "/rope3d.json", "\"chain\", \"angle\": [0, 1]}}",
+       "sampler 'chain' is for dimension 2 only"},
   };
   for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
     carom_system *system = load_system(table[i].scene);
@@ -270,17 +272,135 @@ static void samplers_are_refused_where_they_do_not_fit(void **state) {
   }
 }
 
-static void bends_in_space_are_refused(void **state) {
-  (void)state;
-  static const char text[] =
-      "{\"carom\": 1, \"name\": \"b\", \"dimension\": 3, \"dt\": 1, \"steps\": 1, \"chains\": [{"
-      "\"id\": \"c\", \"points\": 3, \"mass\": 1, \"length\": 1, \"bend_limit\": 0.1}], "
-      "\"initial\": {\"sampler\": \"chain\", \"angle\": [0, 1]}}";
+// joints of one scene: those that follow from others are refused, dead points are not
+typedef struct joint_case {
+  const char *what;
+  int dimension;
+  const char *bodies, *joints, *state; // contents of the arrays
+  const char *message;                 // NULL: the scene is fine
+} joint_case;
+
+#define POINT(id) "{\"id\": \"" id "\", \"type\": \"point\", \"mass\": 1}"
+#define RIGID(id) "{\"id\": \"" id "\", \"type\": \"rigid\", \"mass\": 1, \"radius\": 0.1}"
+#define LINK(a, b, length) "{\"type\": \"link\", \"ends\": [" a ", " b "], \"length\": " length "}"
+#define BALL(a, b) "{\"type\": \"ball\", \"ends\": [" a ", " b "]}"
+#define ID(id) "\"" id "\""
+#define AT(id, at) "{\"body\": \"" id "\", \"at\": " at "}"
+#define PLACE(id, position) "{\"body\": \"" id "\", \"position\": " position "}"
+
+#define SQUARE_BODIES POINT("a") "," POINT("b") "," POINT("c") "," POINT("d")
+#define SQUARE_STATE \
+  PLACE("a", "[0, 0]") "," PLACE("b", "[3, 0]") "," PLACE("c", "[3, 4]") "," PLACE("d", "[0, 4]")
+#define SQUARE_JOINTS                                                       \
+  LINK(ID("a"), ID("b"), "3")                                               \
+  "," LINK(ID("b"), ID("c"), "4") "," LINK(ID("c"), ID("d"), "3") "," LINK( \
+      ID("d"), ID("a"), "4") "," LINK(ID("a"), ID("c"), "5")
+
+static const joint_case joint_cases[] = {
+    {"a square with one diagonal", 2, SQUARE_BODIES, SQUARE_JOINTS, SQUARE_STATE, NULL},
+    {"a square with both", 2, SQUARE_BODIES, SQUARE_JOINTS "," LINK(ID("b"), ID("d"), "5"),
+     SQUARE_STATE,
+     "test:1: joints[5]: follows from other constraints of the same bodies; remove it"},
+    {"a link twice", 2, SQUARE_BODIES,
+     LINK(ID("a"), ID("b"), "3") "," LINK(ID("b"), ID("c"), "4") "," LINK(ID("b"), ID("a"), "3"),
+     SQUARE_STATE, "joints[2]: follows"},
+    {"a link inside what a ball joint holds", 2, RIGID("a") "," POINT("b"),
+     BALL(AT("a", "[1, 0]"), ID("b")) "," LINK(ID("a"), ID("b"), "1"),
+     PLACE("a", "[0, 0]") "," PLACE("b", "[1, 0]"), "joints[1]: follows"},
+
+    // on the states that hold the joints only: elsewhere their rows are independent
+    {"a hinge of two ball joints", 3, RIGID("a") "," RIGID("b"),
+     BALL(AT("a", "[0.1, -0.5, 0]"), AT("b", "[0.1, 0.5, 0]")) "," BALL(AT("a", "[-0.1, -0.5, 0]"),
+                                                                        AT("b", "[-0.1, 0.5, 0]")),
+     PLACE("a", "[0, 0, 0]") "," PLACE("b", "[0, -1, 0]"),
+     "joints[1]: other constraints of the same bodies hold this, or a part of it, already"},
+    {"a hinge of a ball joint and two links", 3, RIGID("a") "," RIGID("b"),
+     BALL(AT("a", "[0.1, -0.5, 0]"), AT("b", "[0.1, 0.5, 0]")) "," LINK(
+         AT("a", "[-0.1, -0.5, 0]"), AT("b", "[-0.1, 0.8, 0]"),
+         "0.3") "," LINK(AT("a", "[-0.1, -0.5, 0]"), AT("b", "[-0.1, 0.5, 0.3]"), "0.3"),
+     PLACE("a", "[0, 0, 0]") "," PLACE("b", "[0, -1, 0]"), NULL},
+    {"three parallel bars", 2, RIGID("a"),
+     LINK("[-1, 0]", AT("a", "[-1, 0]"), "1") "," LINK("[0, 0]", ID("a"), "1") "," LINK(
+         "[1, 0]", AT("a", "[1, 0]"), "1"),
+     PLACE("a", "[0.6, -0.8]"), "joints[2]: follows"},
+    {"two parallel bars", 2, RIGID("a"),
+     LINK("[-1, 0]", AT("a", "[-1, 0]"), "1") "," LINK("[1, 0]", AT("a", "[1, 0]"), "1"),
+     PLACE("a", "[0.6, -0.8]"), NULL},
+
+    // dependent rows at this state and not at others
+    {"four bars, flat", 2, POINT("a") "," POINT("b"),
+     LINK("[0, 0]", ID("a"), "1") "," LINK(ID("a"), ID("b"), "2") "," LINK(ID("b"), "[2, 0]", "1"),
+     PLACE("a", "[1, 0]") "," PLACE("b", "[3, 0]"), NULL},
+    {"four long bars, flat and nearly alike", 2, POINT("a") "," POINT("b"),
+     LINK("[0, 0]", ID("a"), "1000") "," LINK(ID("a"), ID("b"), "1000.001") "," LINK(
+         ID("b"), "[1000, 0]", "1000.001"),
+     PLACE("a", "[1000, 0]") "," PLACE("b", "[2000.001, 0]"), NULL},
+    // dependent rows at the only state there is: every link is needed all the same
+    {"a chain pulled straight", 2, POINT("a") "," POINT("b"),
+     LINK("[0, 0]", ID("a"), "1") "," LINK(ID("a"), ID("b"), "1") "," LINK(ID("b"), "[3, 0]", "1"),
+     PLACE("a", "[1, 0]") "," PLACE("b", "[2, 0]"), NULL},
+};
+
+static void check_joints(const joint_case *c) {
+  char text[4096];
+  snprintf(text, sizeof text,
+           "{\"carom\": 1, \"name\": \"j\", \"dimension\": %d, \"dt\": 1, \"steps\": 1, "
+           "\"bodies\": [%s], \"joints\": [%s], "
+           "\"initial\": {\"sampler\": \"state\", \"bodies\": [%s]}}",
+           c->dimension, c->bodies, c->joints, c->state);
   carom_system *system;
   carom_error error;
-  assert_int_equal(carom_system_parse(text, strlen(text), "test", &system, &error),
-                   CAROM_INVALID_SCENE);
-  assert_non_null(strstr(error.message, "bend_limit: bending limits are for dimension 2 only"));
+  carom_status status = carom_system_parse(text, strlen(text), "test", &system, &error);
+  if (c->message == NULL && status != CAROM_OK) fail_msg("%s: %s", c->what, error.message);
+  if (c->message != NULL && status != CAROM_INVALID_SCENE) fail_msg("%s was accepted", c->what);
+  if (c->message != NULL && strstr(error.message, c->message) == NULL)
+    fail_msg("%s\nexpected: %s\nfound: %s", c->what, c->message, error.message);
+  carom_system_destroy(system);
+}
+
+static void redundant_joints_are_refused(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof joint_cases / sizeof joint_cases[0]; i++)
+    check_joints(&joint_cases[i]);
+}
+
+// a chain of more links than a dense factor takes, with one link more: to a fixed point at its end, or
+// again between two points that have one; straight down or in waves
+static void check_long_chain(bool twice, double wave) {
+  enum { POINTS = 300 };
+  static char places[POINTS * 100], text[sizeof places + 1000];
+  double x = 0, y = 0;
+  size_t used = 0;
+  for (int i = 0; i < POINTS; i++) {
+    x += sin(wave * sin(0.1 * i));
+    y -= cos(wave * sin(0.1 * i));
+    used += (size_t)snprintf(places + used, sizeof places - used,
+                             "%s{\"body\": \"c.%d\", \"position\": [%.17g, %.17g]}",
+                             i > 0 ? ", " : "", i, x, y);
+  }
+  char ends[100] = "\"c.150\", \"c.149\"";
+  if (!twice) snprintf(ends, sizeof ends, "\"c.299\", [%.17g, %.17g]", x, y - 1);
+  snprintf(text, sizeof text,
+           "{\"carom\": 1, \"name\": \"c\", \"dimension\": 2, \"dt\": 1, \"steps\": 1, "
+           "\"chains\": [{\"id\": \"c\", \"points\": %d, \"mass\": 1, \"length\": 1}], "
+           "\"joints\": [{\"type\": \"link\", \"ends\": [%s], \"length\": 1}], "
+           "\"initial\": {\"sampler\": \"state\", \"bodies\": [%s]}}",
+           POINTS, ends, places);
+  carom_system *system;
+  carom_error error;
+  carom_status status = carom_system_parse(text, strlen(text), "test", &system, &error);
+  if (!twice && status != CAROM_OK) fail_msg("%s", error.message);
+  if (twice) assert_int_equal(status, CAROM_INVALID_SCENE);
+  if (twice) assert_non_null(strstr(error.message, "joints[0]: follows from other constraints"));
+  carom_system_destroy(system);
+}
+
+static void redundancy_in_long_chains(void **state) {
+  (void)state;
+  check_long_chain(true, 0.3);
+  check_long_chain(true, 0);
+  check_long_chain(false, 0.3);
+  check_long_chain(false, 0);
 }
 
 int main(void) {
@@ -288,7 +408,8 @@ int main(void) {
       cmocka_unit_test(base_scene_is_read),
       cmocka_unit_test(bad_scenes_are_refused),
       cmocka_unit_test(samplers_are_refused_where_they_do_not_fit),
-      cmocka_unit_test(bends_in_space_are_refused),
+      cmocka_unit_test(redundant_joints_are_refused),
+      cmocka_unit_test(redundancy_in_long_chains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

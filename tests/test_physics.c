@@ -212,6 +212,164 @@ static void test_energy_drift(void **state) {
   }
 }
 
+/* ---- ropes in space ---------------------------------------------------------------------------- */
+
+enum { ROPE_POINTS = 8, ROPE_STEPS = 40 };
+
+static const char *const ROPE =
+    "{\"carom\":1,\"name\":\"rope\",\"dimension\":%d,\"dt\":0.005,\"steps\":40,"
+    "\"gravity\":%s,"
+    "\"chains\":[{\"id\":\"rope\",\"points\":8,\"mass\":0.1,\"length\":0.05,\"stiffness\":50,"
+    "\"bend_limit\":0.3,\"stretch_limits\":[0.8,1.2]}],"
+    "\"contacts\":{\"friction\":0.3,\"restitution\":0.2},"
+    "\"initial\":{\"sampler\":\"box\",\"low\":%s,\"high\":%s}}";
+
+/* A rope that hangs on the origin. */
+static carom_system *make_rope(int dimension, const double *gravity) {
+  char text[1024], weight[128];
+  bool flat = dimension == 2;
+  snprintf(weight, sizeof weight, flat ? "[%.17g,%.17g]" : "[%.17g,%.17g,%.17g]", gravity[0],
+           gravity[1], flat ? 0 : gravity[2]);
+  snprintf(text, sizeof text, ROPE, dimension, weight, flat ? "[0,0]" : "[0,0,0]",
+           flat ? "[1,1]" : "[1,1,1]");
+  return parse_system(text);
+}
+
+/* Positions [ROPE_STEPS + 1][ROPE_POINTS][d] of a rope that is in contact most of the time; the
+ * caller frees them. */
+static double *move_rope(int d, const double *gravity, const double *x0, const double *v0) {
+  carom_system *s = make_rope(d, gravity);
+  carom_options options = carom_default_options(s);
+  uint8_t contacts[ROPE_STEPS + 1];
+  double *x, *v;
+  simulate_one(s, &options, x0, v0, &x, &v, contacts);
+  int touched = 0;
+  for (int i = 0; i <= ROPE_STEPS; i++) touched += contacts[i];
+  assert_true(touched > ROPE_STEPS / 2);
+  free(v);
+  carom_system_destroy(s);
+  return x;
+}
+
+static double farthest(const double *a, const double *b, int count) {
+  double worst = 0;
+  for (int i = 0; i < count; i++) worst = fmax(worst, fabs(a[i] - b[i]));
+  return worst;
+}
+
+/* In a coordinate plane of space a rope moves as it does in 2D: bends to either side, friction in
+ * the limits, penetrations undone. */
+static void test_rope_in_a_plane(void **state) {
+  (void)state;
+  enum { COUNT = (ROPE_STEPS + 1) * ROPE_POINTS };
+  const double gravity[2] = {3, -9};
+  double worst = 0;
+  for (int k = 0; k < 30; k++) {
+    // axes of the plane: xy, yz, zx
+    int first = k % 3, second = (k + 1) % 3;
+    double x0[ROPE_POINTS * 2], v0[ROPE_POINTS * 2], weight[3] = {0};
+    double x1[ROPE_POINTS * 3] = {0}, v1[ROPE_POINTS * 3] = {0}, expected[COUNT * 3] = {0};
+    rng random;
+    rng_seed(&random, 31, (uint64_t)k);
+    double angle = rng_uniform(&random, 0, 3), x = 0, y = 0;
+    for (int i = 0; i < ROPE_POINTS; i++) {
+      x0[i * 2] = x += 0.05 * sin(angle);
+      x0[i * 2 + 1] = y -= 0.05 * cos(angle);
+      angle += rng_uniform(&random, -0.35, 0.35);
+      for (int j = 0; j < 2; j++) v0[i * 2 + j] = 0.5 * rng_normal(&random);
+    }
+    for (int i = 0; i < ROPE_POINTS; i++) {
+      x1[i * 3 + first] = x0[i * 2], x1[i * 3 + second] = x0[i * 2 + 1];
+      v1[i * 3 + first] = v0[i * 2], v1[i * 3 + second] = v0[i * 2 + 1];
+    }
+    weight[first] = gravity[0], weight[second] = gravity[1];
+    double *flat = move_rope(2, gravity, x0, v0), *space = move_rope(3, weight, x1, v1);
+    for (int i = 0; i < COUNT; i++) {
+      expected[i * 3 + first] = flat[i * 2];
+      expected[i * 3 + second] = flat[i * 2 + 1];
+    }
+    worst = fmax(worst, farthest(space, expected, COUNT * 3));
+    free(flat);
+    free(space);
+  }
+  print_message("positions in space differ from those in the plane by %.1e\n", worst);
+  assert_true(worst < 1e-12);
+}
+
+/* out_i = R in_i for `count` points */
+static void turn_points(const double *rotation, const double *in, int count, double *out) {
+  for (int p = 0; p < count; p++)
+    for (int i = 0; i < 3; i++) {
+      out[p * 3 + i] = 0;
+      for (int j = 0; j < 3; j++) out[p * 3 + i] += rotation[i * 3 + j] * in[p * 3 + j];
+    }
+}
+
+/* Space has no preferred direction: turned at the start, turned all the way. */
+static void test_turned_rope(void **state) {
+  (void)state;
+  enum { COUNT = (ROPE_STEPS + 1) * ROPE_POINTS };
+  const double gravity[3] = {1, 2, -9};
+  double worst = 0;
+  for (int k = 0; k < 30; k++) {
+    double x0[ROPE_POINTS * 3], v0[ROPE_POINTS * 3], x1[ROPE_POINTS * 3], v1[ROPE_POINTS * 3];
+    double vector[3], rotation[9], weight[3], expected[COUNT * 3];
+    rng random;
+    rng_seed(&random, 32, (uint64_t)k);
+    for (int i = 0; i < ROPE_POINTS; i++)
+      for (int j = 0; j < 3; j++) {
+        x0[i * 3 + j] = 0.05 * (i + 1) * (j == 0) + 0.006 * rng_normal(&random);
+        v0[i * 3 + j] = 0.5 * rng_normal(&random);
+      }
+    for (int j = 0; j < 3; j++) vector[j] = rng_normal(&random);
+    rotation_from_vector(vector, rotation);
+    turn_points(rotation, x0, ROPE_POINTS, x1);
+    turn_points(rotation, v0, ROPE_POINTS, v1);
+    turn_points(rotation, gravity, 1, weight);
+    double *straight = move_rope(3, gravity, x0, v0), *turned = move_rope(3, weight, x1, v1);
+    turn_points(rotation, straight, COUNT, expected);
+    worst = fmax(worst, farthest(turned, expected, COUNT * 3));
+    free(straight);
+    free(turned);
+  }
+  print_message("positions of the turned rope differ by %.1e\n", worst);
+  assert_true(worst < 1e-12);
+}
+
+/* Segments folded onto each other have no plane to unfold in; one is taken: the tip feels rows of
+ * length 1 / 0.05 that are orthogonal, the normal one across the segment. */
+static void test_folded_rope(void **state) {
+  (void)state;
+  const double gravity[3] = {0};
+  carom_system *s = make_rope(3, gravity);
+  double x[ROPE_POINTS * 3] = {0}, x_bar[ROPE_POINTS * 3] = {0};
+  for (int i = 0; i < ROPE_POINTS; i++) x[i * 3 + 1] = i % 2 == 0 ? 0.05 : 0;
+  contact_id id = {.kind = CONTACT_LIMIT};
+  contact c;
+  arena memory;
+  arena_init(&memory);
+  contact_geometry(s, &id, x, &c, &memory);
+  assert_near(c.gap, 0.3 - acos(-1), 1e-15);
+  assert_int_equal(c.point_count, 2);
+  assert_int_equal(c.point[1], 1);
+  const double *tip = c.block + 9;
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) {
+      double product = 0;
+      for (int q = 0; q < 3; q++) product += tip[i * 3 + q] * tip[j * 3 + q];
+      assert_near(product, i == j ? 400 : 0, 1e-12);
+    }
+  assert_near(tip[1], 0, 1e-15);
+
+  // derivatives are numbers
+  double block_bar[18];
+  for (int i = 0; i < 18; i++) block_bar[i] = i % 5 - 2;
+  contact_geometry_vjp(s, &c, x, block_bar, 1, x_bar);
+  for (int i = 0; i < ROPE_POINTS * 3; i++) assert_true(isfinite(x_bar[i]));
+  arena_free(&memory);
+  carom_system_destroy(s);
+}
+
 /* ---- random events ----------------------------------------------------------------------------- */
 
 typedef struct event_case {
@@ -299,8 +457,22 @@ static bool event_solved(const contact_event *event, const event_impulses *impul
   return true;
 }
 
-static const char *const event_scenes[] = {"bp5", "bd5", "cp3", "gyro", "rope"};
-enum { EVENT_SCENES = sizeof event_scenes / sizeof event_scenes[0] };
+static const char *const event_scenes[] = {"bp5",
+                                           "bd5",
+                                           "cp3",
+                                           "gyro",
+                                           "rope",
+                                           CAROM_TEST_DATA "/bodies3d.json",
+                                           CAROM_TEST_DATA "/rope3d.json"};
+enum {
+  EVENT_SCENES = sizeof event_scenes / sizeof event_scenes[0],
+  ACCURATE_SCENES = EVENT_SCENES - 1 /* all but the last, see below */
+};
+
+/* A few events with mass ratios of 1000 along a rope end between 1e-10 and 1e-7, and say so; more of
+ * them in the last scene, where noise of a fifth of each segment puts a short rope beyond most of its
+ * limits. */
+static const int most_unsolved[EVENT_SCENES] = {1, 1, 1, 1, 5, 1, 60};
 
 /* Without penetration compensation no event gives energy (docs/theory.md has the proof): 10,000
  * random events, mu in [0, 2], e in [0, 1], one for all contacts or one for each, mass ratios to
@@ -308,10 +480,11 @@ enum { EVENT_SCENES = sizeof event_scenes / sizeof event_scenes[0] };
 static void test_no_event_gives_energy(void **state) {
   (void)state;
   double worst = -INFINITY;
-  int unsolved = 0, total = 0;
+  int total = 0, all_unsolved = 0;
   for (int k = 0; k < EVENT_SCENES; k++) {
     event_case c;
     rng random;
+    int unsolved = 0;
     event_case_open(&c, event_scenes[k]);
     rng_seed(&random, 11, (uint64_t)k);
     for (int draw = 0; draw < 10000 / EVENT_SCENES; draw++, total++) {
@@ -327,12 +500,12 @@ static void test_no_event_gives_energy(void **state) {
       arena_restore(&c.memory, mark);
     }
     event_case_close(&c);
+    all_unsolved += unsolved;
+    assert_true(unsolved <= most_unsolved[k]);
   }
   print_message("%d events: energy changes by at most %+.1e of itself; %d not solved\n", total,
-                worst, unsolved);
+                worst, all_unsolved);
   assert_true(worst < 1e-10);
-  // a few with mass ratios of 1000 along a rope end between 1e-10 and 1e-7, and say so
-  assert_true(unsolved <= 5);
 }
 
 /* e = 1, mu = 0, one contact: kinetic energy is kept. */
@@ -397,7 +570,7 @@ static void test_solutions_are_optimal(void **state) {
   (void)state;
   double outside = 0, dual = 0, work = 0, held = 0;
   int unsolved = 0;
-  for (int k = 0; k < EVENT_SCENES; k++) {
+  for (int k = 0; k < ACCURATE_SCENES; k++) {
     event_case c;
     rng random;
     event_case_open(&c, event_scenes[k]);
@@ -473,6 +646,9 @@ int main(void) {
       cmocka_unit_test(test_sliding_point),
       cmocka_unit_test(test_two_balls),
       cmocka_unit_test(test_energy_drift),
+      cmocka_unit_test(test_rope_in_a_plane),
+      cmocka_unit_test(test_turned_rope),
+      cmocka_unit_test(test_folded_rope),
       cmocka_unit_test(test_no_event_gives_energy),
       cmocka_unit_test(test_elastic_contact_keeps_energy),
       cmocka_unit_test(test_pairs_keep_momentum),

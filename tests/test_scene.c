@@ -277,6 +277,19 @@ static void contact_indices_and_labels(void **state) {
   carom_system_contact_label(rope, 18, label, sizeof label);
   assert_string_equal(label, "rope stretch 9");
   carom_system_destroy(rope);
+
+  // in space as in the plane
+  carom_system *space = load_system(CAROM_TEST_DATA "/rope3d.json");
+  assert_int_equal(space->contact_count, 5 + 6);
+  for (int i = 0; i < 11; i++)
+    assert_int_equal(space->limits[i].kind, i < 5 ? LIMIT_BEND : LIMIT_STRETCH);
+  assert_near(space->limits[4].high, 0.3, 0);
+  carom_system_destroy(space);
+  carom_system *bodies = load_system(CAROM_TEST_DATA "/bodies3d.json");
+  assert_string_equal(bodies->limits[0].label, "bow");
+  assert_int_equal(bodies->limits[0].kind, LIMIT_BEND);
+  assert_near(bodies->limits[0].high, 0.9, 0);
+  carom_system_destroy(bodies);
 }
 
 // ---- parameters ----

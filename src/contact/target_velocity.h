@@ -8,7 +8,7 @@
  * least squares of J^+ then weighs tangential rows by 3e-4, so that the desired normal velocities,
  * which undo the penetration, give way last. Three ways lead to it: J J' where J has full row rank
  * (any weights give the same y), J'J where it has full column rank, else the semidefinite factor of
- * J J'. Without equality constraints and with full row rank v_C* is v_d itself. */
+ * J J'; the last two are refined. Without equality constraints and with full row rank v_C* is v_d itself. */
 #ifndef CAROM_CONTACT_TARGET_VELOCITY_H
 #define CAROM_CONTACT_TARGET_VELOCITY_H
 

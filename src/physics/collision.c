@@ -75,13 +75,37 @@ static int lowest_point(const carom_system *s, const body *b, const plane *p, co
   return lowest;
 }
 
-static double bend_angle(const limit *l, const double *x) {
+static void cross(const double *a, const double *b, double *c) {
+  c[0] = a[1] * b[2] - a[2] * b[1];
+  c[1] = a[2] * b[0] - a[0] * b[2];
+  c[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* The segments before and after the joint of a bend, and by how much the second is turned from the
+ * first: in 2D the difference of their angles atan2(x, -y), wrapped to +-pi; in 3D, where a turn has
+ * no sign, from 0 to pi. */
+typedef struct bend {
   double before[MAX_DIMENSION], after[MAX_DIMENSION];
-  combination_value(&l->segment, 2, x, true, before);
-  combination_value(&l->next_segment, 2, x, true, after);
-  double cross = before[0] * after[1] - before[1] * after[0];
-  // difference of atan2(x, -y) of the two segments, wrapped to +-pi
-  return atan2(cross, before[0] * after[0] + before[1] * after[1]);
+  double normal[MAX_DIMENSION]; /* 3D: before x after */
+  double sine, cosine;          /* of the angle, times both lengths */
+  double angle;
+} bend;
+
+static bend bend_at(const limit *l, int d, const double *x) {
+  bend b = {.sine = 0};
+  combination_value(&l->segment, d, x, true, b.before);
+  combination_value(&l->next_segment, d, x, true, b.after);
+  if (d == 2) {
+    b.sine = b.before[0] * b.after[1] - b.before[1] * b.after[0];
+    b.cosine = b.before[0] * b.after[0] + b.before[1] * b.after[1];
+  } else {
+    cross(b.before, b.after, b.normal);
+    b.sine = sqrt(dot_d(b.normal, b.normal, 3));
+    b.cosine = dot_d(b.before, b.after, 3);
+  }
+  // accurate for straight and for folded segments alike
+  b.angle = atan2(b.sine, b.cosine);
+  return b;
 }
 
 static bool detect_pair(const carom_system *s, const double *x, int i, int j, contact_list *list) {
@@ -173,7 +197,7 @@ static bool detect_limit(const carom_system *s, const double *x, int index, cont
   double measure;
   double low = l->low;
   if (l->kind == LIMIT_BEND) {
-    measure = bend_angle(l, x);
+    measure = bend_at(l, s->dimension, x).angle;
     low = -l->high;
   } else {
     double segment[MAX_DIMENSION];
@@ -311,31 +335,58 @@ static void list_bend_points(const limit *l, contact *c) {
   }
 }
 
-/* Gradient of a segment's angle q = atan2(x, -y): the segment turned by 90 degrees over its
- * square length. */
-static void angle_gradient(const double *segment, double *gradient) {
-  double square = segment[0] * segment[0] + segment[1] * segment[1];
-  gradient[0] = -segment[1] / square;
-  gradient[1] = segment[0] / square;
+/* 3D: the unit axis about which a bend turns. It exists where a bend can be active, since a limit is
+ * above 0; two segments folded onto each other have many: any will do. */
+static void bend_axis(const bend *b, double *axis) {
+  if (b->sine > 0) {
+    for (int i = 0; i < 3; i++) axis[i] = b->normal[i] / b->sine;
+    return;
+  }
+  double frame[MAX_DIMENSION][MAX_DIMENSION];
+  double length = sqrt(dot_d(b->before, b->before, 3));
+  for (int i = 0; i < 3; i++) frame[0][i] = b->before[i] / length;
+  complete_frame(frame, 3);
+  memcpy(axis, frame[1], sizeof frame[1]);
+}
+
+static double square_length(int d, const double *a) {
+  return a[0] * a[0] + a[1] * a[1] + (d == 3 ? a[2] * a[2] : 0);
+}
+
+/* What a bend takes of the velocity of one segment s, rows [d][d]. The first is the gradient of the
+ * segment's angle: s / |s|^2 turned by 90 degrees about the axis, which is z in 2D. The second is
+ * the first turned once more, the relative stretch. 3D has a third, the first turned about the
+ * segment: the turn out of the bend's plane. */
+static void turn_rows(int d, const double *segment, const double *axis, double *rows) {
+  double square = square_length(d, segment), g[MAX_DIMENSION];
+  for (int i = 0; i < d; i++) g[i] = segment[i] / square;
+  if (d == 2) {
+    rows[0] = -g[1], rows[1] = g[0];
+    rows[2] = -g[0], rows[3] = -g[1];
+    return;
+  }
+  cross(axis, g, rows);
+  for (int i = 0; i < 3; i++) {
+    rows[3 + i] = -g[i];
+    rows[6 + i] = axis[i] / sqrt(square);
+  }
 }
 
 static void bend_geometry(const carom_system *s, const double *x, contact *c) {
   const limit *l = &s->limits[c->id.first];
-  double before[MAX_DIMENSION], after[MAX_DIMENSION], h_before[2], h_after[2];
-  combination_value(&l->segment, 2, x, true, before);
-  combination_value(&l->next_segment, 2, x, true, after);
-  angle_gradient(before, h_before);
-  angle_gradient(after, h_after);
+  int d = s->dimension;
+  double axis[MAX_DIMENSION] = {0};
+  double before[MAX_DIMENSION * MAX_DIMENSION], after[MAX_DIMENSION * MAX_DIMENSION];
+  bend b = bend_at(l, d, x);
+  if (d == 3) bend_axis(&b, axis);
+  turn_rows(d, b.before, axis, before);
+  turn_rows(d, b.after, axis, after);
   double sign = c->id.detail == 0 ? -1 : 1;
-  c->gap = l->high + sign * bend_angle(l, x);
+  c->gap = l->high + sign * b.angle;
   list_bend_points(l, c);
-  for (int k = 0; k < c->point_count; k++) {
-    double *block = c->block + k * 4;
-    for (int i = 0; i < 2; i++)
-      block[i] = sign * (c->next_weight[k] * h_after[i] - c->weight[k] * h_before[i]);
-    block[2] = -block[1];
-    block[3] = block[0];
-  }
+  for (int k = 0; k < c->point_count; k++)
+    for (int i = 0; i < d * d; i++)
+      c->block[k * d * d + i] = sign * (c->next_weight[k] * after[i] - c->weight[k] * before[i]);
 }
 
 /* Points that a contact can touch at most. */
@@ -481,40 +532,75 @@ static void stretch_vjp(const carom_system *s, const contact *c, const double *b
       x_bar[l->segment.point[k] * d + i] += l->segment.weight[k] * arm_bar[i];
 }
 
-/* From the cotangent of h = R s / |s|^2, R a turn by 90 degrees, and of the angle, that of s. */
-static void angle_gradient_vjp(const double *segment, const double *h_bar, double angle_bar,
-                               double *segment_bar) {
-  double square = segment[0] * segment[0] + segment[1] * segment[1];
-  double turned[2] = {-segment[1], segment[0]};
-  double along = (h_bar[0] * turned[0] + h_bar[1] * turned[1]) / square;
-  segment_bar[0] = (h_bar[1] - 2 * along * segment[0] + angle_bar * turned[0]) / square;
-  segment_bar[1] = (-h_bar[0] - 2 * along * segment[1] + angle_bar * turned[1]) / square;
+/* The reverse of turn_rows; adds to the cotangents of the segment and of the axis. */
+static void turn_rows_vjp(int d, const double *segment, const double *axis, const double *rows_bar,
+                          double *segment_bar, double *axis_bar) {
+  double square = square_length(d, segment), g[MAX_DIMENSION], g_bar[MAX_DIMENSION];
+  for (int i = 0; i < d; i++) g[i] = segment[i] / square;
+  if (d == 2) {
+    // rows were (-g_1, g_0) and (-g_0, -g_1)
+    g_bar[0] = rows_bar[1] - rows_bar[2];
+    g_bar[1] = -rows_bar[0] - rows_bar[3];
+  } else {
+    // rows were axis x g, -g and axis / |segment|
+    double turned[MAX_DIMENSION], length = sqrt(square);
+    double along = dot_d(rows_bar + 6, axis, 3) / (square * length);
+    cross(rows_bar, axis, g_bar);
+    cross(g, rows_bar, turned);
+    for (int i = 0; i < 3; i++) {
+      g_bar[i] -= rows_bar[3 + i];
+      axis_bar[i] += turned[i] + rows_bar[6 + i] / length;
+      segment_bar[i] -= along * segment[i];
+    }
+  }
+  // g = segment / |segment|^2
+  double along = 2 * dot_d(g_bar, g, d);
+  for (int i = 0; i < d; i++) segment_bar[i] += (g_bar[i] - along * segment[i]) / square;
+}
+
+/* The reverse of bend_axis, axis = n / |n| with n = before x after. */
+static void bend_axis_vjp(const bend *b, const double *axis, const double *axis_bar,
+                          double *before_bar, double *after_bar) {
+  if (!(b->sine > 0)) return;
+  double normal_bar[MAX_DIMENSION], push[MAX_DIMENSION];
+  double along = dot_d(axis_bar, axis, 3);
+  for (int i = 0; i < 3; i++) normal_bar[i] = (axis_bar[i] - along * axis[i]) / b->sine;
+  cross(b->after, normal_bar, push);
+  for (int i = 0; i < 3; i++) before_bar[i] += push[i];
+  cross(normal_bar, b->before, push);
+  for (int i = 0; i < 3; i++) after_bar[i] += push[i];
 }
 
 static void bend_vjp(const carom_system *s, const contact *c, const double *x,
                      const double *block_bar, double gap_bar, double *x_bar) {
   const limit *l = &s->limits[c->id.first];
+  int d = s->dimension;
   double sign = c->id.detail == 0 ? -1 : 1;
-  double before[MAX_DIMENSION], after[MAX_DIMENSION];
-  combination_value(&l->segment, 2, x, true, before);
-  combination_value(&l->next_segment, 2, x, true, after);
+  double axis[MAX_DIMENSION] = {0}, axis_bar[MAX_DIMENSION] = {0};
+  double before_bar[MAX_DIMENSION] = {0}, after_bar[MAX_DIMENSION] = {0};
+  bend b = bend_at(l, d, x);
+  if (d == 3) bend_axis(&b, axis);
 
-  // normal row n_k = sign (next_k h_after - weight_k h_before), tangential row the turned n_k
-  double h_before_bar[2] = {0, 0}, h_after_bar[2] = {0, 0};
+  // block_k = sign (next_weight_k after - weight_k before)
+  double before_rows_bar[MAX_DIMENSION * MAX_DIMENSION] = {0};
+  double after_rows_bar[MAX_DIMENSION * MAX_DIMENSION] = {0};
   for (int k = 0; k < c->point_count; k++) {
-    const double *bar = block_bar + k * 4;
-    double row_bar[2] = {bar[0] + bar[3], bar[1] - bar[2]};
-    for (int i = 0; i < 2; i++) {
-      h_after_bar[i] += sign * c->next_weight[k] * row_bar[i];
-      h_before_bar[i] -= sign * c->weight[k] * row_bar[i];
+    const double *bar = block_bar + k * d * d;
+    for (int i = 0; i < d * d; i++) {
+      after_rows_bar[i] += sign * c->next_weight[k] * bar[i];
+      before_rows_bar[i] -= sign * c->weight[k] * bar[i];
     }
   }
-  double before_bar[2], after_bar[2];
-  angle_gradient_vjp(before, h_before_bar, -sign * gap_bar, before_bar);
-  angle_gradient_vjp(after, h_after_bar, sign * gap_bar, after_bar);
-  for (int k = 0; k < c->point_count; k++)
-    for (int i = 0; i < 2; i++)
-      x_bar[c->point[k] * 2 + i] += c->weight[k] * before_bar[i] + c->next_weight[k] * after_bar[i];
+  turn_rows_vjp(d, b.before, axis, before_rows_bar, before_bar, axis_bar);
+  turn_rows_vjp(d, b.after, axis, after_rows_bar, after_bar, axis_bar);
+  if (d == 3) bend_axis_vjp(&b, axis, axis_bar, before_bar, after_bar);
+  for (int k = 0; k < c->point_count; k++) {
+    // gap = high + sign angle: its gradient is the normal row
+    const double *normal_row = c->block + k * d * d;
+    for (int i = 0; i < d; i++)
+      x_bar[c->point[k] * d + i] +=
+          gap_bar * normal_row[i] + c->weight[k] * before_bar[i] + c->next_weight[k] * after_bar[i];
+  }
 }
 
 void contact_geometry_vjp(const carom_system *s, const contact *c, const double *x,

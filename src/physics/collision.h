@@ -16,7 +16,7 @@ typedef enum contact_kind {
   CONTACT_POINT_PLANE, /* shape point `detail` of body `first` (SHAPE_POINTS or the lowest of a
                            SHAPE_RIM), plane `second` */
   CONTACT_LIMIT        /* limit `first`, side `detail`: 0 upper (stretch > high, bend > high),
-                           1 lower (stretch < low, bend < -high) */
+                           1 lower (stretch < low, bend < -high; bends have a sign in 2D only) */
 } contact_kind;
 
 /* Names an active contact; its geometry follows from it and x. */

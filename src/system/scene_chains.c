@@ -121,7 +121,6 @@ static chain read_chain(const scene_node *node, int first_body) {
   if (bend.value == NULL) return c;
   c.bend = scene_positive(node, "bend_limit");
   if (c.bend >= 3.14159) scene_fail(&bend, "must be below pi (a half turn), is %g", c.bend);
-  if (system->dimension != 2) scene_fail(&bend, "bending limits are for dimension 2 only");
   return c;
 }
 
@@ -150,6 +149,7 @@ static void expand_segment(const scene_node *node, const chain *c, int i) {
         (constraint){.kind = CONSTRAINT_DISTANCE,
                      .arm = segment,
                      .length = c->length,
+                     .joint = -1,
                      .label = scene_format(reader, "%s link %d", c->id, i)};
   else
     system->springs[system->spring_count++] =

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "system/redundancy.h"
 #include "system/sampler.h"
 #include "system/scene.h"
 
@@ -49,6 +50,22 @@ static void read_body_state(const scene_node *node, bool *seen) {
   place_body(system, index, centre, velocity, rotation, spin, system->initial.x, system->initial.v);
 }
 
+// the other samplers are for systems whose constraints are independent, and see to it
+static void check_redundancy(const scene_node *node) {
+  const carom_system *system = node->reader->system;
+  int index = redundant_joint(system, system->initial.x);
+  if (index < 0) return;
+  scene_node list = scene_member(node->parent, "joints");
+  scene_node joint = scene_element(&list, index);
+  const char *type = scene_string(&joint, "type");
+  if (strcmp(type, "ball") == 0)
+    scene_fail(&joint,
+               "other constraints of the same bodies hold this, or a part of it, already; remove "
+               "it, or put links in its place (a hinge in 3D is one ball joint and two links)");
+  else
+    scene_fail(&joint, "follows from other constraints of the same bodies; remove it");
+}
+
 static void read_state(const scene_node *node) {
   static const char *const fields[] = {"sampler", "bodies", NULL};
   carom_system *system = node->reader->system;
@@ -74,6 +91,7 @@ static void read_state(const scene_node *node) {
   if (status != CAROM_OK && strncmp(cause.message, numbering, sizeof numbering - 1) == 0)
     scene_fail(&list, "%s", cause.message + sizeof numbering - 1);
   scene_pass_on(&list, status, &cause);
+  if (!scene_failed(node)) check_redundancy(node);
 }
 
 // ---- random states ----

@@ -89,6 +89,7 @@ static void read_joint(const scene_node *node, int index) {
       (constraint){.kind = is_link ? CONSTRAINT_DISTANCE : CONSTRAINT_COINCIDE,
                    .arm = read_arm(node),
                    .length = is_link ? scene_positive(node, "length") : 0,
+                   .joint = index,
                    .label = scene_format(node->reader, "joints[%d]", index)};
 }
 
@@ -125,10 +126,6 @@ static void check_segment(const scene_node *node, const combination *segment, co
 static limit read_bend(const scene_node *node) {
   static const char *const fields[] = {"id", "type", "ends", "angle", NULL};
   scene_check_object(node, fields);
-  if (node->reader->system->dimension != 2)
-    scene_fail(node,
-               "bending limits are for dimension 2 only; use stretch limits between points "
-               "that are further apart");
   scene_end ends[3];
   read_ends(node, 3, ends);
   limit l = {.kind = LIMIT_BEND,

@@ -73,6 +73,7 @@ typedef struct constraint {
   int row_count;
   int assembly;
   int internal_of; /* the rigid body that this holds together, or -1 */
+  int joint;       /* place among the scene's joints; -1 inside bodies and chains */
   char *label;     /* for messages: "links[2]", "body 'disk'" */
 } constraint;
 
@@ -84,7 +85,7 @@ typedef struct spring {
 } spring;
 
 typedef enum limit_kind {
-  LIMIT_BEND,   /* |angle between two consecutive segments| <= high; 2D only */
+  LIMIT_BEND,   /* |angle between two consecutive segments| <= high */
   LIMIT_STRETCH /* low <= |segment| <= high; either may be absent (low = 0, high = INFINITY) */
 } limit_kind;
 

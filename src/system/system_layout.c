@@ -75,6 +75,7 @@ static constraint *add_internal(const carom_system *system, int body_index, char
                              .arm = arm,
                              .length = k == 0 ? 1 : sqrt(2),
                              .internal_of = body_index,
+                             .joint = -1,
                              .label = label};
     }
   }
