@@ -21,9 +21,9 @@ typedef struct arguments {
 } arguments;
 
 static const struct argp_option options[] = {
-    {"seconds", KEY_SECONDS, "X", 0, "time to spend on each number (0.2)", 0},
+    {"seconds", KEY_SECONDS, "X", 0, "seconds to spend on each number (0.2)", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
-    {"quiet", 'q', NULL, 0, "no progress", 0},
+    {"quiet", 'q', NULL, 0, "show no progress", 0},
     {0}};
 
 static const bench *find_bench(const char *name) {
@@ -55,11 +55,11 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static const char help[] =
-    "Measures the speed of the engine on one thread, processor time, minimum over repeats: contact "
-    "events by "
-    "themselves, rollouts of every scene, growth with the length of a rope and with the number of "
-    "separate groups of touching disks, and training iterations of every task (on all threads).\n"
-    "Without a name: all."
+    "Measures the speed of the engine, the least time over repeats: contact events by themselves, "
+    "rollouts of every scene, growth with the length of a rope and with the number of separate "
+    "groups of touching disks, each in processor time of one thread; and training iterations of "
+    "every task, in elapsed time on all threads.\n"
+    "Without a name: all of them."
     "\vExample:\n  carom bench events rope --json";
 static const struct argp argp = {.options = options,
                                  .parser = parse,
@@ -118,7 +118,7 @@ static int run_chosen(const arguments *a, json_t *all) {
 
 int command_bench(int argc, char **argv) {
   arguments a = {.seconds = 0.2};
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   json_t *all = json_object();
   int code = run_chosen(&a, all);

@@ -38,7 +38,18 @@ typedef struct table {
 } table;
 
 static const struct argp_option options[] = {
-    {"directions", KEY_DIRECTIONS, "N", 0, "random directions for each segment (3)", 0}, {0}};
+    {"directions", KEY_DIRECTIONS, "N", 0, "random directions for each segment (3)", 0},
+    {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (16)", 1},
+    {"seed", RUN_SEED, "S", 0, "seed of the sampler, the choice of chunks and directions (0)", 1},
+    {"steps", RUN_STEPS, "N", 0,
+     "time steps of the trajectories that chunks are cut from (the scene's)", 2},
+    {"dynamics", RUN_DYNAMICS, "NAME", 0, "lagrangian or hamiltonian alone (both)", 2},
+    {"contact", RUN_CONTACT, "NAME", 0, "cm, or cmr (with A + epsilon I), alone (both)", 3},
+    {"stop-target-gradient", RUN_STOP_TARGET_GRADIENT, NULL, 0,
+     "leave the target velocity out of the derivative, as the paper does: chunks with contacts are "
+     "then expected to fail",
+     3},
+    {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *a = state->input;
@@ -47,16 +58,16 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_DIRECTIONS:
       a->directions = parse_integer(state, "--directions", text, 1, 1000);
       return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return parse_run_option(&a->run, key, text, state) ? 0 : ARGP_ERR_UNKNOWN;
   }
 }
 
 static const char help[] =
     "Checks all derivatives of SCENE against central differences: by the initial state and by "
-    "every parameter segment, over chunks of 5 states with and without contacts, for cm and cmr, "
-    "lagrangian and hamiltonian (--contact and --dynamics choose one). The error is relative; 1e-6 "
-    "passes. 'used' counts chunks times directions at which the trajectory is smooth, as finite "
-    "differences need it. Exit status 1 if anything fails."
+    "every segment of parameters (masses, friction, ...), over chunks of 5 states with and without "
+    "contacts, for both contact models and both forms of dynamics (--contact and --dynamics choose "
+    "one). The error is relative; 1e-6 passes. 'used' counts chunks times directions at which the "
+    "trajectory is smooth, as finite differences need it. Exit status 1 if anything fails."
     "\vExample:\n  carom check cp3 --sample 50";
 static const struct argp argp = {.options = options,
                                  .parser = parse,
@@ -259,7 +270,7 @@ static carom_status check(const arguments *a, setup *s, table *t, carom_error *e
 
 int command_check(int argc, char **argv) {
   arguments a = {.run = run_options_default(), .directions = DEFAULT_DIRECTIONS};
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  parse_command_line(&argp, argc, argv, &a);
   if (a.run.init == NULL && a.run.sample == 0) a.run.sample = DEFAULT_SAMPLES;
   interrupt_install();
   setup s = {0};

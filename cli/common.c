@@ -23,54 +23,40 @@ const char *const contact_names[] = {"cm", "cmr", NULL};
 
 enum option_key {
   KEY_INIT = 256,
-  KEY_SAMPLE,
-  KEY_SEED,
-  KEY_STEPS,
   KEY_DT,
   KEY_SUBSTEPS,
-  KEY_CONTACT,
   KEY_EPSILON,
   KEY_INTEGRATOR,
-  KEY_DYNAMICS,
   KEY_PARAMETERS,
   KEY_NO_COMPENSATION,
   KEY_COMPENSATION_STEPS,
-  KEY_STOP_TARGET_GRADIENT,
   KEY_SMOOTHING,
   KEY_CONE_TOLERANCE,
   KEY_TOLERANCE,
-  KEY_JSON,
-  KEY_DUMP_FAILURES
+  KEY_JSON
 };
 
 static const struct argp_option run_argp_options[] = {
     {NULL, 0, NULL, 0, "Initial states", 1},
-    {"init", KEY_INIT, "FILE", 0, "initial states: a state file, or a trajectory file's first", 1},
-    {"sample", KEY_SAMPLE, "N", 0, "draw N initial states with the scene's sampler", 1},
-    {"seed", KEY_SEED, "S", 0, "seed of the sampler (0)", 1},
+    {"init", KEY_INIT, "FILE", 0,
+     "initial states: a state file, or the first states of a trajectory file", 1},
     {"tolerance", KEY_TOLERANCE, "X", 0,
      "how far initial states from a file may violate the constraints, relative (1e-6)", 1},
     {NULL, 0, NULL, 0, "Simulation", 2},
-    {"steps", KEY_STEPS, "N", 0, "time steps (the scene's)", 2},
     {"dt", KEY_DT, "H", 0, "length of a time step (the scene's)", 2},
     {"substeps", KEY_SUBSTEPS, "N", 0, "integrator steps in a time step (1)", 2},
     {"integrator", KEY_INTEGRATOR, "NAME", 0, "rk4, euler or symplectic-euler (the scene's)", 2},
-    {"dynamics", KEY_DYNAMICS, "NAME", 0, "lagrangian (default) or hamiltonian", 2},
-    {"parameters", KEY_PARAMETERS, "FILE", 0, "parameter file that overrides the scene's", 2},
+    {"parameters", KEY_PARAMETERS, "FILE", 0,
+     "parameter file (HDF5) with masses, friction and others in place of the scene's", 2},
     {NULL, 0, NULL, 0, "Contacts", 3},
-    {"contact", KEY_CONTACT, "NAME", 0, "cm (default), or cmr: with A + epsilon I", 3},
     {"epsilon", KEY_EPSILON, "X", 0, "epsilon of cmr (the scene's)", 3},
     {"no-compensation", KEY_NO_COMPENSATION, NULL, 0, "leave penetrations as they are", 3},
     {"compensation-steps", KEY_COMPENSATION_STEPS, "X", 0,
      "time steps in which a penetration is undone (8)", 3},
-    {"stop-target-gradient", KEY_STOP_TARGET_GRADIENT, NULL, 0,
-     "leave the target velocity out of the derivative, as the paper does", 3},
     {"smoothing", KEY_SMOOTHING, "KAPPA", 0,
      "complementarity at which cone programs are solved, for smoothed gradients (0)", 3},
     {"cone-tolerance", KEY_CONE_TOLERANCE, "X", 0,
      "largest scaled residual at which a cone program counts as solved (1e-10)", 3},
-    {"dump-failures", KEY_DUMP_FAILURES, "DIR", 0,
-     "write cone programs that were not solved into DIR, for `carom solve`", 3},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
     {0}};
 
@@ -139,12 +125,13 @@ void require_scene(struct argp_state *state, const char *scene) {
     argp_error(state, "a scene is missing: the name of a built-in one (`carom list`) or a file");
 }
 
-enum { KEY_THREADS = 8192 /* apart from the keys of other parsers */ };
+enum { KEY_THREADS = 8192 /* apart from the keys of other parsers */, KEY_USAGE };
 
 static const struct argp_option general_argp_options[] = {
     {NULL, 0, NULL, 0, "General", 4},
-    {"threads", KEY_THREADS, "N", 0, "threads (0: as many as the machine has); same result", 4},
-    {"quiet", 'q', NULL, 0, "no progress", 4},
+    {"threads", KEY_THREADS, "N", 0,
+     "threads (0, the default: as many as the machine has); any number gives the same result", 4},
+    {"quiet", 'q', NULL, 0, "show no progress", 4},
     {0}};
 
 static error_t parse_general(int key, char *text, struct argp_state *state) {
@@ -158,18 +145,30 @@ static error_t parse_general(int key, char *text, struct argp_state *state) {
 
 const struct argp general_argp = {.options = general_argp_options, .parser = parse_general};
 
+bool parse_run_option(run_options *o, int key, char *text, struct argp_state *state) {
+  switch (key) {
+    case RUN_SAMPLE: o->sample = parse_integer(state, "--sample", text, 1, INT_MAX); return true;
+    case RUN_SEED: o->seed = parse_seed(state, text); return true;
+    case RUN_STEPS: o->steps = parse_integer(state, "--steps", text, 0, INT_MAX - 1); return true;
+    case RUN_CONTACT: o->contact = parse_name(state, "--contact", text, contact_names); return true;
+    case RUN_DYNAMICS:
+      o->dynamics = parse_name(state, "--dynamics", text, dynamics_names);
+      return true;
+    case RUN_STOP_TARGET_GRADIENT: o->stop_target_gradient = true; return true;
+    case RUN_DUMP_FAILURES: o->dump_failures = text; return true;
+    default: return false;
+  }
+}
+
 // options that say what is simulated, from where
 static bool parse_input(run_options *o, int key, char *text, struct argp_state *state) {
   switch (key) {
     case KEY_INIT: o->init = text; return true;
-    case KEY_SAMPLE: o->sample = parse_integer(state, "--sample", text, 1, INT_MAX); return true;
-    case KEY_SEED: o->seed = parse_seed(state, text); return true;
     case KEY_TOLERANCE:
       o->tolerance = parse_number(state, "--tolerance", text, 0.0, 1e300);
       return true;
     case KEY_PARAMETERS: o->parameters = text; return true;
     case KEY_JSON: o->json = true; return true;
-    case KEY_DUMP_FAILURES: o->dump_failures = text; return true;
     default: return false;
   }
 }
@@ -177,24 +176,18 @@ static bool parse_input(run_options *o, int key, char *text, struct argp_state *
 // options that say how it is simulated
 static bool parse_method(run_options *o, int key, char *text, struct argp_state *state) {
   switch (key) {
-    case KEY_STEPS: o->steps = parse_integer(state, "--steps", text, 0, INT_MAX - 1); return true;
     case KEY_DT: o->dt = parse_number(state, "--dt", text, 1e-300, 1e300); return true;
     case KEY_SUBSTEPS:
       o->substeps = parse_integer(state, "--substeps", text, 1, 1000000);
       return true;
-    case KEY_CONTACT: o->contact = parse_name(state, "--contact", text, contact_names); return true;
     case KEY_EPSILON: o->epsilon = parse_number(state, "--epsilon", text, 0.0, 1e300); return true;
     case KEY_INTEGRATOR:
       o->integrator = parse_name(state, "--integrator", text, integrator_names);
-      return true;
-    case KEY_DYNAMICS:
-      o->dynamics = parse_name(state, "--dynamics", text, dynamics_names);
       return true;
     case KEY_NO_COMPENSATION: o->no_compensation = true; return true;
     case KEY_COMPENSATION_STEPS:
       o->compensation_steps = parse_number(state, "--compensation-steps", text, 1e-3, 1e9);
       return true;
-    case KEY_STOP_TARGET_GRADIENT: o->stop_target_gradient = true; return true;
     case KEY_SMOOTHING:
       o->smoothing = parse_number(state, "--smoothing", text, 0.0, 1e3);
       return true;
@@ -205,7 +198,7 @@ static bool parse_method(run_options *o, int key, char *text, struct argp_state 
   }
 }
 
-static error_t parse_run_option(int key, char *text, struct argp_state *state) {
+static error_t parse_run(int key, char *text, struct argp_state *state) {
   run_options *o = state->input;
   if (parse_input(o, key, text, state) || parse_method(o, key, text, state)) return 0;
   switch (key) {
@@ -215,6 +208,9 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state) {
       require_scene(state, o->scene);
       if (o->init != NULL && o->sample > 0)
         argp_error(state, "--init and --sample exclude each other");
+      if (o->epsilon >= 0.0 && o->contact == CAROM_CM)
+        argp_error(state,
+                   "--epsilon is the epsilon of cmr, and cm has none: give --contact cmr too");
       return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
@@ -222,8 +218,36 @@ static error_t parse_run_option(int key, char *text, struct argp_state *state) {
 
 static const struct argp_child general_child[] = {{&general_argp, 0, NULL, 0}, {0}};
 static const struct argp run_argp = {
-    .options = run_argp_options, .parser = parse_run_option, .children = general_child};
+    .options = run_argp_options, .parser = parse_run, .children = general_child};
 const struct argp_child run_children[] = {{&run_argp, 0, NULL, 0}, {0}};
+
+// argp's own options have no -h
+static const struct argp_option help_options[] = {
+    {"help", 'h', NULL, 0, "print this help", -1},
+    {NULL, '?', NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, -1},
+    {"usage", KEY_USAGE, NULL, 0, "print the options in short", -1},
+    {"version", 'V', NULL, 0, "print the version", -1},
+    {0}};
+
+static error_t parse_help(int key, char *text, struct argp_state *state) {
+  (void)text;
+  switch (key) {
+    case '?':
+    case 'h': argp_state_help(state, stdout, ARGP_HELP_STD_HELP); return 0;
+    case KEY_USAGE: argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK); return 0;
+    case 'V': printf("%s\n", argp_program_version); exit(EXIT_SUCCESS);
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const struct argp help_argp = {.options = help_options, .parser = parse_help};
+
+void parse_command_line(const struct argp *argp, int argc, char **argv, void *input) {
+  // without a parser of its own it hands the input to its first child
+  const struct argp_child children[] = {{argp, 0, NULL, 0}, {&help_argp, 0, NULL, 0}, {0}};
+  const struct argp whole = {.children = children};
+  argp_parse(&whole, argc, argv, ARGP_NO_HELP, NULL, input);
+}
 
 /* ---- what the options name ---- */
 

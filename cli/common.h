@@ -25,7 +25,7 @@ typedef struct run_options {
   const char *init;
   const char *parameters;
   const char *dump_failures;
-  int sample; /* 0: not given */
+  int sample; /* 0: the command's default */
   uint64_t seed;
   int steps;                 /* -1: the scene's */
   int substeps;              /* 0: one */
@@ -35,7 +35,7 @@ typedef struct run_options {
   double smoothing;
   double tolerance;                  /* of the constraints at initial states */
   double cone_tolerance;             /* 0: the default */
-  int contact, integrator, dynamics; /* -1: the default */
+  int contact, integrator, dynamics; /* -1: the default; `carom check`: all */
   bool no_compensation;
   bool stop_target_gradient;
   bool json;
@@ -44,9 +44,27 @@ typedef struct run_options {
 
 run_options run_options_default(void);
 
-/* The argp children of a command that has these options: the first one's input, which the command
- * sets at ARGP_KEY_INIT, is a run_options. */
+/* The argp children of a command that simulates a scene, with the options that all of these have: the
+ * first one's input, which the command sets at ARGP_KEY_INIT, is a run_options. */
 extern const struct argp_child run_children[];
+
+/* Options that some of these commands have, or that mean something else in each: a command lists its
+ * own under these keys and leaves them to parse_run_option. */
+enum run_option_key {
+  RUN_SAMPLE = 16384, /* apart from the keys of other parsers */
+  RUN_SEED,
+  RUN_STEPS,
+  RUN_CONTACT,
+  RUN_DYNAMICS,
+  RUN_STOP_TARGET_GRADIENT,
+  RUN_DUMP_FAILURES
+};
+
+/* Whether the key was one of them. */
+bool parse_run_option(run_options *o, int key, char *text, struct argp_state *state);
+
+/* argp_parse with the options that every command has: --help, -h, --usage, --version. */
+void parse_command_line(const struct argp *argp, int argc, char **argv, void *input);
 
 /* Strict numbers on the command line; a bad one ends the program with exit code 2. */
 int parse_integer(struct argp_state *state, const char *option, const char *text, int low,

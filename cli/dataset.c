@@ -25,8 +25,9 @@ typedef struct arguments {
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write the data set to FILE (HDF5)", 0},
-    {"from", KEY_FROM, "FILE", 0, "cut given trajectories (a trajectory file) into chunks", 0},
-    {"seed", KEY_SEED, "S", 0, "seed of states, choice of chunks and noise (0)", 0},
+    {"from", KEY_FROM, "FILE", 0,
+     "cut the trajectories in FILE (a trajectory file) into chunks; simulate nothing", 0},
+    {"seed", KEY_SEED, "S", 0, "seed of initial states, choice of chunks and noise (0)", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
     {0}};
 
@@ -58,10 +59,10 @@ static const struct argp_child children[] = {
     {&dataset_argp, 0, NULL, 0}, {&general_argp, 0, NULL, 0}, {0}};
 static const char help[] =
     "Makes a data set to learn SCENE from: simulates it with its own parameters and cuts one chunk "
-    "of consecutive states from each trajectory, beginning free of contacts; about half of the "
-    "chunks contain a contact. With --from, chunks are cut from trajectories of your own (contact "
-    "flags are detected where the file has none). Prints how many chunks there are and how often "
-    "each possible contact occurs in the training chunks."
+    "of consecutive states from each trajectory, beginning free of contacts; a share of the chunks "
+    "contains a contact. With --from, chunks are cut from trajectories of your own (contact flags "
+    "are detected where the file has none). Prints how many chunks there are and how often each "
+    "possible contact occurs in the training chunks."
     "\vExample:\n  carom dataset cp3 --seed 7 -o cp3.h5";
 static const struct argp argp = {.options = options,
                                  .parser = parse,
@@ -75,6 +76,7 @@ typedef struct outcome {
   carom_dataset *data;
   contact_count *counts; /* [contact_count] of the training chunks */
   int *order;            /* possible contacts, the most frequent first */
+  bool usage;            /* the failure is one of usage */
 } outcome;
 
 static void outcome_free(outcome *o) {
@@ -110,8 +112,12 @@ static carom_status make_data(const arguments *a, outcome *o, carom_error *error
   dataset_arguments_apply(&a->data, &wanted, &contact);
   wanted.seed = a->seed;
   wanted.threads = a->general.threads;
-  if (a->from != NULL) return dataset_file_read(o->system, a->from, &wanted, &o->data, error);
-  return dataset_simulate(o->system, contact, wanted, a->general.quiet, &o->data, error);
+  if (a->from == NULL)
+    return dataset_simulate(o->system, contact, wanted, a->general.quiet, &o->data, error);
+  carom_status status = dataset_arguments_check(&a->data, a->from, error);
+  o->usage = status == CAROM_INVALID_ARGUMENT;
+  return status == CAROM_OK ? dataset_file_read(o->system, a->from, &wanted, &o->data, error)
+                            : status;
 }
 
 static carom_status make(const arguments *a, outcome *o, carom_error *error) {
@@ -173,13 +179,14 @@ static void print_as_json(const arguments *a, const outcome *o) {
 
 int command_dataset(int argc, char **argv) {
   arguments a = {.data = dataset_arguments_default()};
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   outcome o = {0};
   carom_error error = {0};
   int code = EXIT_SUCCESS;
   if (make(&a, &o, &error) != CAROM_OK) {
     code = report_failure("dataset", &error);
+    if (o.usage) code = EXIT_USAGE;
   } else {
     report_unsolved("dataset", &o.data->report);
     (a.json ? print_as_json : print_text)(&a, &o);

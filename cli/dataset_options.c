@@ -1,7 +1,9 @@
 #include "cli/dataset_options.h"
 
+#include "base/error.h"
 #include "cli/common.h"
 #include "cli/progress.h"
+#include "io/h5_file.h"
 
 #include <limits.h>
 
@@ -22,10 +24,12 @@ static const struct argp_option argp_options[] = {
     {"val", KEY_VALIDATION, "N", 0, "chunks to validate with (100)", 1},
     {"test", KEY_TEST, "N", 0, "chunks to test with (100)", 1},
     {"chunk", KEY_CHUNK, "N", 0, "states of a chunk (5)", 1},
-    {"steps", KEY_STEPS, "N", 0, "time steps of the trajectories (the scene's)", 1},
-    {"noise", KEY_NOISE, "X", 0, "deviation of Gaussian noise on the states (0)", 1},
-    {"share", KEY_SHARE, "X", 0, "chunks that contain a contact, where there are enough (0.5)", 1},
-    {"contact", KEY_CONTACT, "NAME", 0, "contact model of the simulation: cm (default) or cmr", 1},
+    {"steps", KEY_STEPS, "N", 0, "time steps of the simulated trajectories (the scene's)", 1},
+    {"noise", KEY_NOISE, "X", 0, "standard deviation of Gaussian noise on the states (0)", 1},
+    {"share", KEY_SHARE, "X", 0,
+     "share of the chunks that contain a contact, as far as there are enough of them (0.5)", 1},
+    {"contact", KEY_CONTACT, "NAME", 0,
+     "contact model of the simulation: cm (default), or cmr: with A + epsilon I", 1},
     {0}};
 
 dataset_arguments dataset_arguments_default(void) {
@@ -60,6 +64,33 @@ void dataset_arguments_apply(const dataset_arguments *given, carom_dataset_optio
   if (given->noise >= 0.0) options->noise = given->noise;
   if (given->share >= 0.0) options->contact_share = given->share;
   if (given->contact >= 0) *contact = (carom_contact_model)given->contact;
+}
+
+/* How an option of making chunks is called that was given; NULL if none was. */
+static const char *given_option(const dataset_arguments *a) {
+  if (a->train >= 0) return "--train";
+  if (a->validation >= 0) return "--val";
+  if (a->test >= 0) return "--test";
+  if (a->chunk > 0) return "--chunk";
+  if (a->noise >= 0.0) return "--noise";
+  return a->share >= 0.0 ? "--share" : NULL;
+}
+
+carom_status dataset_arguments_check(const dataset_arguments *given, const char *path,
+                                     carom_error *error) {
+  const char *option = given_option(given);
+  if (option == NULL) return CAROM_OK;
+  h5_reader *reader;
+  carom_status status = h5_reader_open(path, &reader, error);
+  if (status != CAROM_OK) return status;
+  const bool trajectories = h5_has_dataset(reader, "x") || h5_has_dataset(reader, "v");
+  const bool finished = !trajectories && h5_has_group(reader, "train");
+  h5_reader_close(reader);
+  if (!finished) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "%s: is a data set already and is taken as it is, but %s says how one is made; "
+                   "leave the option out, or make another data set with `carom dataset`",
+                   path, option);
 }
 
 carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,

@@ -27,6 +27,12 @@ extern const struct argp dataset_argp;
 void dataset_arguments_apply(const dataset_arguments *given, carom_dataset_options *options,
                              carom_contact_model *contact);
 
+/* Data from a file: trajectories are cut as the options say, but a data set (io/dataset_file.h) is
+ * taken as it is, and an option that would change nothing is an error (CAROM_INVALID_ARGUMENT). The
+ * contact model is none of these: it is also that of the true motion in `carom evaluate`. */
+carom_status dataset_arguments_check(const dataset_arguments *given, const char *path,
+                                     carom_error *error);
+
 /* Simulates a data set, with a bar of progress unless `quiet`. */
 carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,
                               carom_dataset_options options, bool quiet, carom_dataset **data,

@@ -14,23 +14,29 @@ enum { TABLE_ROWS = 30 };
 
 typedef struct arguments {
   evaluate_request request;
+  general_options general;
   bool json;
 } arguments;
 
 static const struct argp_option options[] = {
-    {"data", KEY_DATA, "FILE", 0, "another data set than the run's", 0},
+    {"data", KEY_DATA, "FILE", 0,
+     "another data set than the run's, or trajectories, which are cut as the run's would be", 0},
     {"split", KEY_SPLIT, "NAME", 0, "chunks to evaluate on: train, val or test (default)", 0},
     {"steps", KEY_STEPS, "N", 0, "time steps of the longer predictions (50)", 0},
-    {"checkpoint", KEY_CHECKPOINT, "NAME", 0, "best (default) or last", 0},
+    {"checkpoint", KEY_CHECKPOINT, "NAME", 0,
+     "model to evaluate: that of DIR/best.h5 (best, the default) or DIR/last.h5 (last)", 0},
     {"no-truth", KEY_NO_TRUTH, NULL, 0,
-     "the scene's own values are not those of the data: compare with the data alone", 0},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
+     "compare with the data alone, not with a simulation of the scene: for data of your own, whose "
+     "masses and friction the scene file does not know",
+     0},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
     {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *all = state->input;
   evaluate_request *a = &all->request;
   switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &all->general; return 0;
     case KEY_DATA: a->data = text; return 0;
     case KEY_STEPS: a->steps = parse_integer(state, "--steps", text, 1, 1000000); return 0;
     case KEY_CHECKPOINT:
@@ -42,6 +48,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_ARG: parse_argument(state, "run folder", text, &a->run); return 0;
     case ARGP_KEY_END:
       if (a->run == NULL) argp_error(state, "a run folder is missing (`carom train -o DIR`)");
+      a->threads = all->general.threads;
       return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
@@ -52,9 +59,10 @@ static const char help[] =
     "more steps with 95 % confidence intervals, energy, learned friction, restitution and masses "
     "beside the scene's. Writes the same to DIR/evaluation.json, and arrays for plotting to "
     "DIR/evaluation.h5."
-    "\vExample:\n  carom evaluate runs/cp3 --steps 100";
+    "\vExample:\n  carom train cp3 -o runs/cp3 && carom evaluate runs/cp3 --steps 100";
+static const struct argp_child children[] = {{&general_argp, 0, NULL, 0}, {0}};
 static const struct argp argp = {
-    .options = options, .parser = parse, .args_doc = "DIR", .doc = help};
+    .options = options, .parser = parse, .args_doc = "DIR", .doc = help, .children = children};
 
 /* ---- results ---- */
 
@@ -182,7 +190,8 @@ static void print_text(const evaluate_request *a, const evaluate_outcome *o) {
 
 int command_evaluate(int argc, char **argv) {
   arguments a = {.request = evaluate_request_default()};
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  parse_command_line(&argp, argc, argv, &a);
+  if (!a.general.quiet) fprintf(stderr, "evaluating: %s\n", a.request.run);
   evaluate_outcome o = {0};
   carom_error error = {0};
   int code = EXIT_SUCCESS;

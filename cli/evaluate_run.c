@@ -4,6 +4,7 @@
 #include "io/checkpoint_file.h"
 #include "io/dataset_file.h"
 #include "io/evaluation_file.h"
+#include "learn/model.h"
 
 #include <limits.h>
 #include <math.h>
@@ -35,20 +36,23 @@ static carom_status load_model(const evaluate_request *a, evaluate_outcome *o, c
   char path[PATH_MAX], name[16];
   snprintf(name, sizeof name, "%s.h5", checkpoint_names[a->checkpoint]);
   carom_status status = in_run(a, name, path, error);
-  return status == CAROM_OK ? carom_model_load(o->system, path, &o->model, error) : status;
+  if (status == CAROM_OK) status = carom_model_load(o->system, path, &o->model, error);
+  if (status == CAROM_OK) o->model->options.threads = a->threads;
+  return status;
 }
 
 // the run's data: a path in the configuration is absolute or relative to the run folder
 static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, carom_error *error) {
   char path[PATH_MAX];
   const char *file = a->data != NULL ? a->data : o->config.data;
+  carom_dataset_options options = o->config.dataset;
+  options.threads = a->threads;
   carom_status status = CAROM_OK;
   if (a->data == NULL && file[0] != '/') {
     status = in_run(a, file, path, error);
     file = path;
   }
-  if (status == CAROM_OK)
-    status = dataset_file_read(o->system, file, &o->config.dataset, &o->data, error);
+  if (status == CAROM_OK) status = dataset_file_read(o->system, file, &options, &o->data, error);
   if (status != CAROM_OK) return status;
   double dt = carom_model_options_of(o->model).dt;
   if (fabs(o->data->dt - dt) > 1e-9 * dt)
@@ -96,6 +100,7 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   wanted.steps = a->steps;
   wanted.truth_known = !a->no_truth;
   wanted.contact = o->config.data_contact;
+  wanted.threads = a->threads;
   status = evaluation_run(o->system, o->model, o->data->dt, dataset_split(o->data, a->split),
                           &o->data->train, &wanted, &o->result, error);
   return status == CAROM_OK ? write_files(a, o, error) : status;

@@ -18,6 +18,7 @@ typedef struct evaluate_request {
   int checkpoint;
   int split;
   bool no_truth;
+  int threads; /* 0: as many as the machine has */
 } evaluate_request;
 
 /* The best checkpoint on the test chunks. */

@@ -31,8 +31,15 @@ typedef struct work {
 enum { KEY_TARGET = 512 };
 
 static const struct argp_option options[] = {
-    {"target", KEY_TARGET, "FILE", 0, "trajectory file to compare with; gives the steps", 0},
+    {"target", KEY_TARGET, "FILE", 0, "trajectory file to compare with", 0},
     {"output", 'o', "FILE", 0, "write loss and gradient to FILE (HDF5)", 0},
+    {"steps", RUN_STEPS, "N", 0, "time steps: as many as the target has, which is the default", 2},
+    {"dynamics", RUN_DYNAMICS, "NAME", 0, "lagrangian (default) or hamiltonian", 2},
+    {"contact", RUN_CONTACT, "NAME", 0, "cm (default), or cmr: with A + epsilon I", 3},
+    {"stop-target-gradient", RUN_STOP_TARGET_GRADIENT, NULL, 0,
+     "leave the target velocity out of the derivative, as the paper does", 3},
+    {"dump-failures", RUN_DUMP_FAILURES, "DIR", 0,
+     "write cone programs that were not solved into DIR, for `carom solve`", 3},
     {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -45,20 +52,21 @@ static error_t parse(int key, char *text, struct argp_state *state) {
       if (a->target == NULL) argp_error(state, "--target FILE is missing");
       if (a->run.init == NULL) argp_error(state, "--init FILE is missing");
       return 0;
-    default: return ARGP_ERR_UNKNOWN;
+    default: return parse_run_option(&a->run, key, text, state) ? 0 : ARGP_ERR_UNKNOWN;
   }
 }
 
 static const char help[] =
     "Simulates SCENE from the states of --init and compares with the trajectories of --target: "
     "loss = mean |prediction - target| over all entries of (x, v) of all states. Prints the loss "
-    "and the norms of its gradient by the initial states and every parameter segment."
-    "\vExample:\n"
-    "  carom simulate cp3 --sample 8 -o truth.h5\n"
-    "  carom gradient cp3 --init truth.h5 --target truth.h5 --parameters guess.h5 -o gradient.h5";
+    "and the norms of its gradient by the initial states and by each kind of parameter (masses, "
+    "friction, ...)."
+    "\vExample: how cp3 would have to change to move as cp3-e does\n"
+    "  carom simulate cp3-e --sample 8 -o truth.h5\n"
+    "  carom gradient cp3 --init truth.h5 --target truth.h5 -o gradient.h5";
 static const struct argp argp = {.options = options,
                                  .parser = parse,
-                                 .args_doc = "SCENE",
+                                 .args_doc = "SCENE --init FILE --target FILE",
                                  .doc = help,
                                  .children = run_children};
 
@@ -223,7 +231,8 @@ static void print_as_json(const arguments *a, const setup *s, const work *w) {
 
 int command_gradient(int argc, char **argv) {
   arguments a = {.run = run_options_default()};
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  a.run.contact = CAROM_CM;
+  parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   setup s = {0};
   work w = {0};

@@ -44,7 +44,7 @@ static void print_row(const carom_system_info *info) {
 
 int command_list(int argc, char **argv) {
   bool as_json = false;
-  argp_parse(&argp, argc, argv, 0, NULL, &as_json);
+  parse_command_line(&argp, argc, argv, &as_json);
   json_t *rows = json_array();
   if (!as_json) printf("scene      d  bodies     D     E  contacts      dt  steps  description\n");
   for (int k = 0; k < carom_scene_count(); k++) {

@@ -40,8 +40,10 @@ static void print_help(FILE *out) {
     fprintf(out, "  %-10s %s\n", commands[k].name, commands[k].summary);
   }
   fputs(
-      "\n`carom COMMAND --help` explains a command and gives an example.\n"
-      "`carom --version` prints the version.\n\n"
+      "\n`carom help COMMAND`, `carom COMMAND --help` and `carom COMMAND -h` explain a\n"
+      "command and give an example. `carom --version` prints the version.\n\n"
+      "A scene is a built-in one, named as `carom list` does, or a JSON file;\n"
+      "docs/scene-format.md describes the format.\n\n"
       "Results go to standard output, progress and messages to standard error.\n"
       "Exit status: 0 success, 1 failed, 2 wrong usage, 130 interrupted.\n\n"
       "Example:\n"

@@ -39,10 +39,16 @@ typedef struct arguments {
 
 static const struct argp_option options[] = {
     {"output", 'o', "DIR", 0, "folder of the runs and the tables", 0},
-    {"tasks", KEY_TASKS, "A,B,...", 0, "built-in scenes (the paper's eight)", 0},
-    {"models", KEY_MODELS, "A,B,...", 0, "models (all four)", 0},
-    {"seeds", KEY_SEEDS, "N", 0, "seeds of each, 0 to N-1 (1)", 0},
-    {"tables", KEY_TABLES, NULL, 0, "train nothing, write the tables of what is there", 0},
+    {"tasks", KEY_TASKS, "A,B,...", 0,
+     "built-in scenes to learn (the paper's: bp5-e, bp5, cp3-e, cp3, bd5, rope, gyro-e, gyro)", 0},
+    {"models", KEY_MODELS, "A,B,...", 0,
+     "models to train, explained in `carom help train` (cm-cd-clnn, cm-cd-chnn, cmr-cd-clnn, "
+     "cmr-cd-chnn)",
+     0},
+    {"seeds", KEY_SEEDS, "N", 0,
+     "runs of each model on each task, with the seeds 0 to N-1 (1: seed 0 alone)", 0},
+    {"tables", KEY_TABLES, NULL, 0, "train nothing, write the tables of the runs that are there",
+     0},
     {"json", KEY_JSON, NULL, 0, "the tables as JSON", 4},
     {0}};
 
@@ -115,10 +121,15 @@ static const struct argp argp = {
     "Reproduces the paper's section 4: trains and evaluates every model on every task, each run in "
     "DIR/<task>/<model>/seed<k> as `carom train` and `carom evaluate` make it, and writes learned "
     "values and errors beside the true ones and the paper's to DIR/learning.md and "
-    "DIR/learning.json, from all runs under DIR. What is done is not done again: after Ctrl-C the "
-    "same command goes on, and several processes may share the work in one folder."
-    "\vExample:\n  carom reproduce learning --tasks cp3,gyro --models cm-cd-clnn --seeds 3 -o "
-    "results",
+    "DIR/learning.json, from all runs under DIR. The options under Data, Model and Training are "
+    "those of every run that it trains. A run takes minutes, all 32 of one seed take an hour or "
+    "more.\n"
+    "What is done is not done again: after Ctrl-C the same command goes on, and several processes "
+    "may share the work in one folder. A run that was finished with other options is kept, with a "
+    "warning."
+    "\vExample:\n"
+    "  carom reproduce learning --tasks cp3,gyro --models cm-cd-clnn --seeds 2 \\\n"
+    "    -o results",
     children,
     NULL,
     NULL};
@@ -212,6 +223,7 @@ static void print_run(const train_run *r, const evaluation *e) {
 static carom_status evaluate_trained(const train_run *r, bool quiet, carom_error *error) {
   evaluate_request request = evaluate_request_default();
   request.run = r->given->output;
+  request.threads = r->given->general.threads;
   evaluate_outcome o = {0};
   carom_status status = evaluate_run(&request, &o, error);
   if (status == CAROM_OK) {
@@ -355,7 +367,7 @@ int command_reproduce(int argc, char **argv) {
     fputs("carom reproduce: out of memory\n", stderr);
     return EXIT_FAILURE;
   }
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   work w = {.given = &a, .command = command};
   int code = a.tables_only ? EXIT_SUCCESS : begin(&w);

@@ -21,18 +21,29 @@ typedef struct energy_range {
 } energy_range;
 
 static const struct argp_option options[] = {
-    {"output", 'o', "FILE", 0, "write the trajectories to FILE (HDF5)", 0}, {0}};
+    {"output", 'o', "FILE", 0, "write the trajectories to FILE (HDF5)", 0},
+    {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (1)", 1},
+    {"seed", RUN_SEED, "S", 0, "seed of the sampler (0)", 1},
+    {"steps", RUN_STEPS, "N", 0, "time steps (the scene's)", 2},
+    {"dynamics", RUN_DYNAMICS, "NAME", 0, "lagrangian (default) or hamiltonian", 2},
+    {"contact", RUN_CONTACT, "NAME", 0, "cm (default), or cmr: with A + epsilon I", 3},
+    {"dump-failures", RUN_DUMP_FAILURES, "DIR", 0,
+     "write cone programs that were not solved into DIR, for `carom solve`", 3},
+    {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *a = state->input;
-  if (key == ARGP_KEY_INIT) state->child_inputs[0] = &a->run;
-  if (key == 'o') a->output = text;
-  return key == ARGP_KEY_INIT || key == 'o' ? 0 : ARGP_ERR_UNKNOWN;
+  switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->run; return 0;
+    case 'o': a->output = text; return 0;
+    default: return parse_run_option(&a->run, key, text, state) ? 0 : ARGP_ERR_UNKNOWN;
+  }
 }
 
 static const char help[] =
-    "Simulates SCENE, a built-in scene (`carom list`) or a scene file, from one sampled state or "
-    "from those that --init or --sample give. Prints steps, contact events and energy."
+    "Simulates SCENE, a built-in scene (`carom list`) or a scene file (docs/scene-format.md), from "
+    "one sampled state or from those that --init or --sample give. Prints steps, contact events "
+    "and energy."
     "\vExample:\n  carom simulate bd5 --sample 100 --seed 7 --contact cmr -o bd5.h5";
 static const struct argp argp = {.options = options,
                                  .parser = parse,
@@ -156,7 +167,8 @@ static carom_status simulate(const arguments *a, setup *s, trajectory *data, car
 
 int command_simulate(int argc, char **argv) {
   arguments a = {.run = run_options_default()};
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  a.run.contact = CAROM_CM;
+  parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   setup s = {0};
   trajectory data = {0};

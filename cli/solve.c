@@ -23,9 +23,12 @@ typedef struct result {
 enum { KEY_JSON = 256, KEY_SMOOTHING, KEY_TOLERANCE, KEY_ITERATIONS };
 
 static const struct argp_option options[] = {
-    {"tolerance", KEY_TOLERANCE, "X", 0, "largest scaled residual that counts as solved", 0},
-    {"max-iterations", KEY_ITERATIONS, "N", 0, "of the interior-point method", 0},
-    {"smoothing", KEY_SMOOTHING, "KAPPA", 0, "complementarity to stop at (0)", 0},
+    {"tolerance", KEY_TOLERANCE, "X", 0, "largest scaled residual that counts as solved (1e-10)",
+     0},
+    {"max-iterations", KEY_ITERATIONS, "N", 0,
+     "largest number of steps of the interior-point method (60)", 0},
+    {"smoothing", KEY_SMOOTHING, "KAPPA", 0,
+     "complementarity to stop at, for smoothed derivatives (0: the solution itself)", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
     {0}};
 
@@ -51,12 +54,15 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static const char help[] =
-    "Solves the cone program in FILE (JSON, as --dump-failures writes it): minimise 1/2 f'Af + b'f "
-    "with |f_t| <= mu f_n and f_n >= lower for every contact. Prints f, s = Af + b, how it was "
-    "solved and the residual. Exit status 1 if it was not solved."
+    "Solves the cone program in FILE (JSON): minimise 1/2 f'Af + b'f with |f_t| <= mu f_n and f_n "
+    ">= lower for every contact. Prints f, s = Af + b, how it was solved and the residual. Exit "
+    "status 1 if it was not solved. `carom simulate --dump-failures DIR` writes such files where a "
+    "simulation has programs that were not solved."
     "\vExample:\n"
-    "  carom simulate bd5 --dump-failures failures\n"
-    "  carom solve failures/cone-000.json";
+    "  echo '{\"carom_cone_program\": 1, \"contact_count\": 1, \"dimension\": 2,\n"
+    "         \"A\": [[2, 0], [0, 4]], \"b\": [-1, 1], \"mu\": [0.1], \"lower\": [0]}' \\\n"
+    "    >cone.json\n"
+    "  carom solve cone.json";
 static const struct argp argp = {
     .options = options, .parser = parse, .args_doc = "FILE", .doc = help};
 
@@ -121,7 +127,7 @@ static void print_as_json(const result *r) {
 
 int command_solve(int argc, char **argv) {
   arguments a = {.cone = carom_default_cone_options()};
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  parse_command_line(&argp, argc, argv, &a);
   result r = {0};
   carom_error error = {0};
   int code = EXIT_SUCCESS;

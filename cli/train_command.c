@@ -66,6 +66,7 @@ static void put_training(FILE *out, const carom_train_options *o,
 static void put_model(FILE *out, const carom_model_options *o, const carom_model_options *usual) {
   put_integer(out, "hidden", o->hidden_size, usual->hidden_size);
   put_integer(out, "layers", o->hidden_layers, usual->hidden_layers);
+  if (!o->elastic_term) fputs(" --no-elastic-term", out);
   if (o->single_precision) fputs(" --single", out);
   if (o->learn_regularizer) fputs(" --learn-regularizer", out);
   put_number(out, "initial-friction", o->initial_friction, usual->initial_friction);

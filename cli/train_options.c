@@ -24,6 +24,7 @@ enum option_key {
   KEY_LAYERS,
   KEY_SEED,
   KEY_SINGLE,
+  KEY_NO_ELASTIC_TERM,
   KEY_LEARN_REGULARIZER,
   KEY_INITIAL_FRICTION,
   KEY_RESUME,
@@ -35,38 +36,46 @@ static const char *const schedule_names[] = {"constant", "cosine", NULL};
 static const struct argp_option options[] = {
     {"output", 'o', "DIR", 0, "the run folder: checkpoints, metrics, configuration", 0},
     {"data", KEY_DATA, "FILE", 0,
-     "a data set (`carom dataset`) or trajectories of your own; without it the data is made", 0},
+     "a data set (`carom dataset`), taken as it is, or trajectories of your own, cut as the "
+     "options under Data say; without it the data is simulated. If FILE was simulated with cmr, "
+     "give --contact cmr too, for `carom evaluate`",
+     0},
     {"resume", KEY_RESUME, NULL, 0, "go on with the run in DIR from its last checkpoint", 0},
-    {"model", KEY_MODEL, "NAME", 0, "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn or cmr-cd-chnn",
-     2},
-    {"seed", KEY_SEED, "S", 0, "of the data, the first parameters, the order of chunks (0)", 3},
+    {"model", KEY_MODEL, "NAME", 0,
+     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn or cmr-cd-chnn: see below", 2},
+    {"seed", KEY_SEED, "S", 0,
+     "seed of the data, the initial parameters and the order of the chunks (0)", 3},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
     {0}};
 
 static const struct argp_option training_options[] = {
     {NULL, 0, NULL, 0, "Model", 2},
     {"hidden", KEY_HIDDEN, "N", 0, "width of the potential network (256)", 2},
-    {"layers", KEY_LAYERS, "N", 0, "its hidden layers (3)", 2},
-    {"single", KEY_SINGLE, NULL, 0, "the network in single precision", 2},
-    {"learn-regularizer", KEY_LEARN_REGULARIZER, NULL, 0, "learn epsilon of cmr too", 2},
+    {"layers", KEY_LAYERS, "N", 0, "hidden layers of the potential network (3)", 2},
+    {"no-elastic-term", KEY_NO_ELASTIC_TERM, NULL, 0,
+     "no quadratic of the strain of bounded segments beside the network (as the paper)", 2},
+    {"single", KEY_SINGLE, NULL, 0, "compute the network in single precision, which is faster", 2},
+    {"learn-regularizer", KEY_LEARN_REGULARIZER, NULL, 0,
+     "learn epsilon of cmr too, which otherwise keeps the scene's value", 2},
     {"initial-friction", KEY_INITIAL_FRICTION, "X", 0,
      "frictions start between 0 and X (0.2; the paper has 1)", 2},
     {NULL, 0, NULL, 0, "Training", 3},
     {"epochs", KEY_EPOCHS, "N", 0, "passes over the training chunks (300)", 3},
     {"batch", KEY_BATCH, "N", 0, "chunks of a batch (200)", 3},
-    {"lr", KEY_RATE, "X", 0, "learning rate (2e-3)", 3},
+    {"lr", KEY_RATE, "X", 0, "learning rate (4e-3)", 3},
     {"schedule", KEY_SCHEDULE, "NAME", 0,
      "cosine (default), which falls to the final rate at the last epoch, or constant", 3},
-    {"final-rate", KEY_FINAL_RATE, "X", 0, "last rate of cosine, by the learning rate (0.005)", 3},
+    {"final-rate", KEY_FINAL_RATE, "X", 0, "last rate of cosine, times the learning rate (2e-4)",
+     3},
     {"property-rate", KEY_PROPERTY_RATE, "X", 0,
-     "rate of masses, friction and restitution, by the learning rate (10)", 3},
+     "rate of masses, friction and restitution, times the learning rate (10)", 3},
     {"search-every", KEY_SEARCH_EVERY, "N", 0,
      "try frictions and restitutions far from where they stand every N epochs (25; 0: never)", 3},
     {"paper", KEY_PAPER, NULL, 0,
      "the paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, frictions that "
      "start between 0 and 1",
      3},
-    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "of AdamW (1e-4)", 3},
+    {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "weight decay of the optimiser, AdamW (1e-4)", 3},
     {0}};
 
 /* ---- options of every training --------------------------------------------------------------- */
@@ -104,6 +113,7 @@ static error_t parse_training(int key, char *text, struct argp_state *state) {
     case KEY_HIDDEN: a->hidden = parse_integer(state, "--hidden", text, 1, 1 << 16); return 0;
     case KEY_LAYERS: a->layers = parse_integer(state, "--layers", text, 1, 64); return 0;
     case KEY_SINGLE: a->single_precision = true; return 0;
+    case KEY_NO_ELASTIC_TERM: a->no_elastic_term = true; return 0;
     case KEY_LEARN_REGULARIZER: a->learn_regularizer = true; return 0;
     case KEY_INITIAL_FRICTION:
       a->initial_friction = parse_number(state, "--initial-friction", text, 1e-300, 1e300);
@@ -131,6 +141,8 @@ train_arguments train_arguments_default(void) {
 static void check_complete(const train_arguments *a, struct argp_state *state) {
   if (!a->resume) require_scene(state, a->scene);
   if (a->output == NULL) argp_error(state, "-o DIR is missing: the folder of the run");
+  if (a->data != NULL && a->dataset.steps > 0)
+    argp_error(state, "--steps is of a simulation, --data has none");
 }
 
 static void parse_model(train_arguments *a, char *text, struct argp_state *state) {
@@ -168,10 +180,16 @@ static const struct argp_child children[] = {{&training_argp, 0, NULL, 0}, {0}};
 static const char help[] =
     "Learns masses, potential, friction and restitution of SCENE from trajectories. Writes into "
     "DIR config.json, metrics.csv, event files for TensorBoard, best.h5 (the lowest validation "
-    "loss) and last.h5 (the state after the last epoch); data that it makes itself goes to "
-    "DIR/data.h5. Ctrl-C ends after the current batch; --resume goes on from there and arrives at "
-    "the same bits as a run that was not stopped."
-    "\vExample:\n  carom train cp3 -o runs/cp3 && carom evaluate runs/cp3";
+    "loss, or training loss where there are no validation chunks) and last.h5 (the state after the "
+    "last epoch); data that it makes itself goes to DIR/data.h5. Ctrl-C ends after the current "
+    "batch; --resume goes on from there and arrives at the same bits as a run that was not stopped."
+    "\vThe names of models are the paper's and have three parts:\n"
+    "  cm    contact model: the cone programs as they are, with the matrix A\n"
+    "  cmr   contact model: regularised, with A + epsilon I in the place of A\n"
+    "  cd    collision detection is given: the scene knows the shapes\n"
+    "  clnn  constrained Lagrangian network: motion in positions and velocities\n"
+    "  chnn  constrained Hamiltonian network: motion in positions and momenta\n\n"
+    "Example:\n  carom train cp3 -o runs/cp3 && carom evaluate runs/cp3";
 static const struct argp argp = {.options = options,
                                  .parser = parse,
                                  .args_doc = "SCENE -o DIR\n--resume -o DIR",
@@ -180,7 +198,7 @@ static const struct argp argp = {.options = options,
 
 train_arguments train_arguments_parse(int argc, char **argv) {
   train_arguments a = train_arguments_default();
-  argp_parse(&argp, argc, argv, 0, NULL, &a);
+  parse_command_line(&argp, argc, argv, &a);
   return a;
 }
 
@@ -205,6 +223,7 @@ static carom_status apply_model(const train_arguments *a, carom_model_options *o
   if (a->layers > 0) o->hidden_layers = a->layers;
   if (a->single_precision) o->single_precision = true;
   if (a->learn_regularizer) o->learn_regularizer = true;
+  if (a->paper || a->no_elastic_term) o->elastic_term = false;
   if (a->paper) o->initial_friction = 1.0;
   if (a->initial_friction > 0.0) o->initial_friction = a->initial_friction;
   return a->model != NULL ? carom_model_options_by_name(a->model, o, error) : CAROM_OK;

@@ -25,6 +25,7 @@ typedef struct train_arguments {
   int layers;          /* 0 */
   bool has_seed;
   uint64_t seed;
+  bool no_elastic_term;
   bool single_precision;
   double initial_friction; /* 0 */
   bool learn_regularizer;

@@ -99,6 +99,12 @@ static carom_status load_data(train_run *r, carom_error *error) {
   carom_status status = path_in(r, r->config.data, path, error);
   if (status != CAROM_OK) return status;
   if (!r->given->resume && r->given->data == NULL) return make_data(r, path, error);
+  // data that the run did not make
+  if (r->config.data[0] == '/') {
+    status = dataset_arguments_check(&r->given->dataset, path, error);
+    r->usage = status == CAROM_INVALID_ARGUMENT;
+    if (status != CAROM_OK) return status;
+  }
   carom_dataset_options options = r->config.dataset;
   options.threads = r->given->general.threads;
   return dataset_file_read(r->system, path, &options, &r->data, error);

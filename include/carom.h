@@ -364,6 +364,8 @@ typedef struct carom_model_options {
   int hidden_size;             /* 256 */
   bool shared_properties;      /* one friction and restitution for all contacts: as the scene */
   bool learn_regularizer;      /* false: epsilon of CMr stays as it is */
+  bool elastic_term; /* true: beside the network, the potential has a quadratic of the strain of each
+                        segment whose length the scene bounds; the paper has none */
   bool single_precision;       /* arithmetic of the network; physics is always double */
   double dt;                   /* of the data: the scene's */
   int threads;                 /* 0: all */
@@ -431,7 +433,7 @@ typedef enum carom_schedule { CAROM_CONSTANT, CAROM_COSINE } carom_schedule;
 typedef struct carom_train_options {
   int epochs;           /* 300 */
   int batch;            /* 200 */
-  double learning_rate; /* 2e-3 */
+  double learning_rate; /* 4e-3 */
   double
       property_rate;   /* masses, moments, friction and restitution learn at this times the learning
                             rate: 10 */
@@ -439,7 +441,7 @@ typedef struct carom_train_options {
   double epsilon;      /* 1e-8 */
   double weight_decay; /* 1e-4, decoupled (AdamW) */
   carom_schedule schedule; /* CAROM_COSINE: falls to final_rate * learning_rate at the last epoch */
-  double final_rate;       /* 0.005 */
+  double final_rate;       /* 2e-4 */
   int search_every; /* 25: so many epochs apart, frictions and restitutions are tried at values all
                        over their range and moved where that lowers the loss; 0: never */
   uint64_t seed;           /* of the order of the chunks */

@@ -32,9 +32,30 @@ for command in list simulate gradient check dataset train evaluate solve bench; 
 done
 for command in $commands; do
   expect 0 'Example:' "$command" --help
+  cp out help
+  # a line that the margin breaks goes on without the indentation of an example
+  holds "no line of the example is broken" test -z "$(sed '1,/^Example:/d' help | grep -v '^  ')"
+  for option in -h '-?'; do
+    expect 0 'Usage: carom '"$command" "$command" "$option"
+    holds "$option is --help" cmp help out
+  done
   expect 0 'Usage: carom '"$command" help "$command"
+  expect 0 'Usage: carom '"$command"' \[-' "$command" --usage
+  expect 0 '^carom [0-9]+\.' "$command" --version
   expect 2 'unrecognized option' "$command" --no-such-option
 done
+expect 0 'carom help COMMAND' -h
+expect 0 'docs/scene-format.md' -h
+
+# what the help shows can be pasted into a shell and works
+carom() { "$carom" "$@"; }
+for command in list simulate gradient dataset solve; do
+  (set -e; eval "$(carom $command --help | sed '1,/^Example:/d')") >out 2>err
+  code=$?
+  holds "the example of $command: exit code $code" test $code -eq 0
+done
+holds "the example of gradient has a gradient" grep -q 'by log_mass' <(
+  carom gradient cp3 --init truth.h5 --target truth.h5 | grep -v ' 0$')
 
 # --- list
 expect 0 'cp3 ' list
@@ -59,6 +80,9 @@ for option in '--contact cmr --epsilon 0.1' '--integrator euler' '--integrator s
 done
 expect 0 'samples' simulate cp3 --init a.h5 --quiet
 holds "--quiet says nothing on standard error" test ! -s err
+expect 2 'unrecognized option' simulate cp3 --stop-target-gradient
+expect 2 'give --contact cmr too' simulate cp3 --epsilon 0.1
+expect 2 'give --contact cmr too' simulate cp3 --epsilon 0.1 --contact cm
 
 # the same bytes from any number of threads, and from the same seed
 for scene in cp3 bd5 gyro rope; do
@@ -89,6 +113,13 @@ holds "gradient: 1 and 2 threads agree" cmp g1.h5 g2.h5
 holds "gradient: 1 and 4 threads agree" cmp g1.h5 g4.h5
 expect 2 '--target FILE is missing' gradient cp3 --init a.h5
 expect 2 '--init FILE is missing' gradient cp3 --target a.h5
+expect 0 'Usage: carom gradient .*SCENE --init FILE --target FILE' gradient --help
+for option in '--sample 2' '--seed 1'; do
+  # shellcheck disable=SC2086
+  expect 2 'unrecognized option' gradient cp3 --init a.h5 --target a.h5 $option
+done
+expect 0 'loss' gradient cp3 --init a.h5 --target b.h5 --stop-target-gradient --dump-failures dumped
+expect 2 'give --contact cmr too' gradient cp3 --init a.h5 --target b.h5 --epsilon 0.1
 expect 1 '--steps must be 100' gradient cp3 --init a.h5 --target a.h5 --steps 7
 expect 1 'give --dt 0.01' gradient cp3 --init a.h5 --target a.h5 --dt 0.02
 expect 0 'written' simulate cp3 --sample 2 -o two.h5
@@ -99,6 +130,11 @@ expect 0 '^pass: ' check cp3 --sample 4 --directions 1
 expect 0 '"pass": true' check bd1 --sample 4 --directions 1 --json
 expect 0 '0 \(no effect\)' check cp3 --sample 4 --contact cm --dynamics lagrangian
 expect 1 '^FAIL: ' check cp3 --sample 8 --stop-target-gradient
+# cmr is checked too, so that its epsilon is of use
+expect 0 '^cmr .*regularizer' check cp3 --sample 4 --directions 1 --epsilon 0.02
+expect 2 'give --contact cmr too' check cp3 --contact cm --epsilon 0.02
+expect 2 'unrecognized option' check cp3 --dump-failures dumped
+expect 0 'sampler \(16\)' check --help
 
 # --- solve
 cat >cone.json <<'END'

@@ -48,6 +48,7 @@ expect 0 'train +40 chunks of 5 states, 20 with a contact' \
   dataset cp3 "${small[@]}" --from own.h5 -o cut.h5
 expect 0 'train +40 chunks' dataset cp3 --from cp3.h5 -o again.h5
 holds "a data set goes through --from as it is" cmp cp3.h5 again.h5
+expect 2 'cp3.h5: is a data set already.*--train' dataset cp3 --from cp3.h5 --train 5 -o never.h5
 expect 1 'shorter than a chunk' dataset cp3 --from own.h5 --chunk 200 -o never.h5
 expect 1 'own.h5: .*expected \[samples\]\[states\]\[points = 4\]' \
   dataset gyro --from own.h5 -o never.h5
@@ -94,6 +95,13 @@ holds "evaluation.h5 is written" test -s run/evaluation.h5
 holds "evaluation.json has the model" grep -q '"model": "cm-cd-clnn"' run/evaluation.json
 "$carom" evaluate run --json >evaluation.json 2>err
 holds "--json prints what is written" cmp evaluation.json run/evaluation.json
+says 'evaluating: run'
+for threads in 1 2; do
+  expect 0 'written' evaluate run --threads $threads --quiet
+  holds "--quiet says nothing on standard error" test ! -s err
+  holds "the same from $threads threads" cmp evaluation.json run/evaluation.json
+done
+expect 2 '--threads -1: expected' evaluate run --threads -1
 expect 0 'relative, 11 states, to the truth' evaluate run --steps 10 --checkpoint last
 expect 0 '10 val chunks' evaluate run --split val
 expect 0 'relative, 5 states, to the data' evaluate run --no-truth
@@ -112,6 +120,31 @@ expect 0 'a inertia +[0-9.]+ +0.005000' evaluate disk-run
 expect 0 'written' train cp3 --data own.h5 --train 20 --val 4 --test 4 --hidden 8 --epochs 1 -q \
   -o cut-run
 expect 0 '4 test chunks of 5 states; trained on 20' evaluate cut-run
+
+# options of making data: used where trajectories are cut, refused where a data set is there
+expect 0 'written' train cp3 --data own.h5 --train 20 --val 4 --test 4 --chunk 7 --noise 0.01 \
+  --share 0.25 --hidden 8 --epochs 1 -q -o cut-7
+expect 0 '4 test chunks of 7 states; trained on 20' evaluate cut-7
+for option in '--train 5' '--val 3' '--test 3' '--chunk 7' '--noise 0.1' '--share 0.2'; do
+  # shellcheck disable=SC2086
+  expect 2 "cp3.h5: is a data set already.*${option% *} says" \
+    train cp3 --data cp3.h5 $option --hidden 8 --epochs 1 -o refused
+done
+holds "nothing is left of a run that was refused" test ! -e refused
+expect 1 'run/last.h5: ' train cp3 --data run/last.h5 --train 5 -o refused
+expect 2 '--steps is of a simulation' train cp3 --data own.h5 --steps 50 -o refused
+expect 2 'is a data set already.*--train says' train --resume --train 800 -o run
+expect 0 'epochs' train --resume -o run
+expect 0 'epochs' train --resume --train 20 -o own-run
+# how it was simulated is of use: the true motion in `evaluate`
+expect 0 'written' train cp3 --data cp3.h5 --contact cmr --hidden 8 --epochs 2 --batch 20 -q \
+  -o other-truth
+expect 0 'written' evaluate other-truth
+if cmp -s <(grep -v '"run"' evaluation.json) <(grep -v '"run"' other-truth/evaluation.json); then
+  fail "another contact model, another true motion"
+else
+  pass
+fi
 
 expect 2 'a run folder is missing' evaluate
 expect 2 "'x' is one more" evaluate run x

@@ -11,7 +11,9 @@
 #include <cmocka.h>
 
 #include "carom.h"
+#include "io/cone_file.h"
 #include "support/cone_fixture.h"
+#include "support/differences.h"
 #include "support/golden.h"
 #include "support/messages.h"
 #include "support/systems.h"
@@ -366,6 +368,62 @@ static void test_long_chain(void **state) {
   }
 }
 
+// ---- masses far apart
+
+typedef struct file_case {
+  carom_cone_program program;
+  carom_cone_solver *solver;
+  double *f, *weight; /* [C] */
+  carom_cone_info info;
+} file_case;
+
+// weight'f
+static double weighted_impulse(void *user) {
+  file_case *c = user;
+  carom_error error;
+  assert_int_equal(carom_cone_solver_solve(c->solver, &c->program, NULL, c->f, &c->info, &error),
+                   CAROM_OK);
+  double sum = 0;
+  for (int k = 0; k < c->program.contact_count * c->program.dimension; k++)
+    sum += c->weight[k] * c->f[k];
+  return sum;
+}
+
+// a crowded rope of light and heavy points, A singular with small pivots that are real: the solution
+// of least norm is seen only from very small regularisers
+static void test_heavy_and_light(void **state) {
+  (void)state;
+  file_case c = {0};
+  carom_error error;
+  rng random;
+  rng_seed(&random, 61, 0);
+  if (cone_file_read(CAROM_TEST_DATA "/heavy-and-light.json", &c.program, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+  assert_int_equal(carom_cone_solver_create(&c.solver, &error), CAROM_OK);
+  int count = c.program.contact_count, size = count * c.program.dimension;
+  c.f = arena_doubles(&memory, size);
+  c.weight = arena_zeros(&memory, size);
+
+  // of a velocity, which does not depend on the selection
+  for (int k = 0; k < size; k++) {
+    double force = rng_normal(&random);
+    for (int l = 0; l < size; l++) c.weight[l] += c.program.A[k * size + l] * force;
+  }
+  weighted_impulse(&c);
+  assert_int_equal(c.info.status, CAROM_CONE_SOLVED);
+  assert_true(c.info.singular && c.info.residual < 1e-12);
+  double *mu_bar = arena_doubles(&memory, count), *mu = arena_doubles(&memory, count);
+  assert_int_equal(carom_cone_solver_vjp(c.solver, c.weight, NULL, NULL, mu_bar, NULL, &error),
+                   CAROM_OK);
+  memcpy(mu, c.program.mu, sizeof(double) * (size_t)count);
+  const double *given = c.program.mu;
+  c.program.mu = mu;
+  assert_true(gradient_error(weighted_impulse, &c, mu, mu_bar, count, &random) < 1e-6);
+  c.program.mu = given;
+  carom_cone_solver_destroy(c.solver);
+  cone_program_free(&c.program);
+}
+
 // ---- trouble
 
 static void test_unbounded(void **state) {
@@ -499,6 +557,7 @@ int main(void) {
       cmocka_unit_test_setup(test_least_norm, clear_memory),
       cmocka_unit_test_setup(test_warm_start, clear_memory),
       cmocka_unit_test_setup(test_long_chain, clear_memory),
+      cmocka_unit_test_setup(test_heavy_and_light, clear_memory),
       cmocka_unit_test_setup(test_unbounded, clear_memory),
       cmocka_unit_test_setup(test_invalid, clear_memory),
       cmocka_unit_test_setup(test_interface, clear_memory),

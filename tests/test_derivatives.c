@@ -363,6 +363,8 @@ static const char *const scenes[] = {
     CAROM_SOURCE_DIR "/examples/scenes/tethered-disk.json",
     CAROM_TEST_DATA "/rope3d.json",
     CAROM_TEST_DATA "/bodies3d.json",
+    CAROM_TEST_DATA "/rigid-chain.json",
+    CAROM_TEST_DATA "/rigid-chain3d.json",
 };
 enum { SCENE_COUNT = sizeof scenes / sizeof scenes[0] };
 

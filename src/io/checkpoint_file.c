@@ -33,7 +33,8 @@ static int model_values(const carom_model_options *o, named_value *values) {
   const named_value all[] = {
       {"hidden_layers", o->hidden_layers},         {"hidden_size", o->hidden_size},
       {"shared_properties", o->shared_properties}, {"learn_regularizer", o->learn_regularizer},
-      {"single_precision", o->single_precision},   {"initial_friction", o->initial_friction}};
+      {"single_precision", o->single_precision},   {"initial_friction", o->initial_friction},
+      {"elastic_term", o->elastic_term}};
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
 }
@@ -262,16 +263,15 @@ static carom_status read_name(const h5_reader *reader, const char *path,
 static carom_status read_model_options(const h5_reader *reader, const char *path,
                                        carom_model_options *options, carom_error *error) {
   carom_status status = read_name(reader, path, options, error);
-  int values[5];
+  enum { ENTRIES = 6 };
+  int values[ENTRIES];
   static const struct {
     const char *name;
     int low, high;
-  } entries[5] = {{"hidden_layers", 0, 1000},
-                  {"hidden_size", 1, 1 << 20},
-                  {"shared_properties", 0, 1},
-                  {"learn_regularizer", 0, 1},
-                  {"single_precision", 0, 1}};
-  for (int k = 0; status == CAROM_OK && k < 5; k++) {
+  } entries[ENTRIES] = {{"hidden_layers", 0, 1000},  {"hidden_size", 1, 1 << 20},
+                        {"shared_properties", 0, 1}, {"learn_regularizer", 0, 1},
+                        {"single_precision", 0, 1},  {"elastic_term", 0, 1}};
+  for (int k = 0; status == CAROM_OK && k < ENTRIES; k++) {
     status = read_integer(reader, path, entries[k].name, entries[k].low, entries[k].high,
                           &values[k], error);
   }
@@ -281,6 +281,7 @@ static carom_status read_model_options(const h5_reader *reader, const char *path
   options->shared_properties = values[2] != 0;
   options->learn_regularizer = values[3] != 0;
   options->single_precision = values[4] != 0;
+  options->elastic_term = values[5] != 0;
   char *seed;
   if (!h5_read_text_attribute(reader, "model_seed", &seed))
     return missing(path, "model_seed", error);

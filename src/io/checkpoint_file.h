@@ -6,7 +6,7 @@
  *     checkpoint        1, the version of this format
  *     carom_version, scene, dt          as in every file of carom
  *     model             "cm-cd-clnn", ...
- *     hidden_layers, hidden_size, shared_properties, learn_regularizer, single_precision,
+ *     hidden_layers, hidden_size, shared_properties, learn_regularizer, single_precision, elastic_term,
  *     initial_friction
  *     model_seed        text
  *

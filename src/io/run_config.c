@@ -18,10 +18,11 @@ static json_t *train_json(const carom_train_options *o) {
 }
 
 static json_t *model_json(const carom_model_options *o) {
-  return json_pack("{si si sb sb sb sf sf}", "hidden_layers", o->hidden_layers, "hidden_size",
+  return json_pack("{si si sb sb sb sb sf sf}", "hidden_layers", o->hidden_layers, "hidden_size",
                    o->hidden_size, "shared_properties", (int)o->shared_properties,
-                   "learn_regularizer", (int)o->learn_regularizer, "single_precision",
-                   (int)o->single_precision, "initial_friction", o->initial_friction, "dt", o->dt);
+                   "learn_regularizer", (int)o->learn_regularizer, "elastic_term",
+                   (int)o->elastic_term, "single_precision", (int)o->single_precision,
+                   "initial_friction", o->initial_friction, "dt", o->dt);
 }
 
 static json_t *dataset_json(const run_config *c) {
@@ -88,17 +89,18 @@ static carom_status read_train(json_t *root, const char *path, carom_train_optio
 static carom_status read_model(json_t *root, const char *path, carom_model_options *o,
                                carom_error *error) {
   const char *name;
-  int shared, regularizer, single;
+  int shared, regularizer, elastic, single;
   json_error_t problem;
-  if (json_unpack_ex(root, &problem, 0, "{ss s{si si sb sb sb sF sF}}", "model", &name,
+  if (json_unpack_ex(root, &problem, 0, "{ss s{si si sb sb sb sb sF sF}}", "model", &name,
                      "model_options", "hidden_layers", &o->hidden_layers, "hidden_size",
                      &o->hidden_size, "shared_properties", &shared, "learn_regularizer",
-                     &regularizer, "single_precision", &single, "initial_friction",
-                     &o->initial_friction, "dt", &o->dt) != 0) {
+                     &regularizer, "elastic_term", &elastic, "single_precision", &single,
+                     "initial_friction", &o->initial_friction, "dt", &o->dt) != 0) {
     return wrong(path, problem.text, error);
   }
   o->shared_properties = shared != 0;
   o->learn_regularizer = regularizer != 0;
+  o->elastic_term = elastic != 0;
   o->single_precision = single != 0;
   carom_status status = carom_model_options_by_name(name, o, error);
   if (status != CAROM_OK) error_prefix(error, "%s", path);

@@ -193,19 +193,22 @@ static carom_status predict(evaluator *e, horizon *h, carom_error *error) {
 }
 
 // the scene with its own parameters from the same states
-static carom_status simulate_truth(const evaluator *e, int steps, double *x, double *v,
+static carom_status simulate_scene(const evaluator *e, carom_contact_model contact,
+                                   carom_dynamics dynamics, int steps, double *x, double *v,
                                    carom_error *error) {
   carom_options o = carom_default_options(e->system);
   o.steps = steps;
   o.dt = e->result->dt;
-  o.contact = e->options->contact;
+  o.contact = contact;
+  o.dynamics = dynamics;
   o.threads = e->options->threads;
   carom_status status =
       carom_simulate(e->system, &o, NULL, e->chunks->count, e->x0, e->v0, x, v, NULL, NULL, error);
   return status == CAROM_OK ? status : error_prefix(error, "the true motion");
 }
 
-/* The scene's own parameters against the data, in the place of the model. */
+/* The scene's own parameters against the data, in the model's contact model and dynamics: what the
+ * model could reach at best. */
 static carom_status measure_scene(evaluator *e, carom_error *error) {
   const horizon *data = &e->result->chunk;
   horizon h = {
@@ -217,7 +220,9 @@ static carom_status measure_scene(evaluator *e, carom_error *error) {
   carom_status status = CAROM_OK;
   if (h.x == NULL || h.v == NULL)
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories", h.count);
-  if (status == CAROM_OK) status = simulate_truth(e, h.states - 1, h.x, h.v, error);
+  const carom_model_options o = carom_model_options_of(e->model);
+  if (status == CAROM_OK)
+    status = simulate_scene(e, o.contact, o.dynamics, h.states - 1, h.x, h.v, error);
   for (int k = 0; k < h.count && status == CAROM_OK; k++)
     e->values[k] = relative_error(&h, e->system->coordinate_count, k, 0, h.states);
   if (status == CAROM_OK) e->result->scene_relative = estimate_of(e->values, h.count);
@@ -328,7 +333,8 @@ static carom_status evaluate_extended(evaluator *e, carom_error *error) {
   carom_status status =
       horizon_allocate(e->system, e->chunks->count, e->options->steps + 1, h, error);
   if (status == CAROM_OK)
-    status = simulate_truth(e, e->options->steps, h->true_x, h->true_v, error);
+    status = simulate_scene(e, e->options->contact, CAROM_LAGRANGIAN, e->options->steps, h->true_x,
+                            h->true_v, error);
   if (status == CAROM_OK) status = predict(e, h, error);
   if (status != CAROM_OK) return status;
   horizon_measure(h, e->system->coordinate_count, e->values);

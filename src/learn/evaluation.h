@@ -60,7 +60,8 @@ typedef struct evaluation {
   double dt;
   bool truth_known;
   horizon chunk;           /* against the data */
-  estimate scene_relative; /* the scene's own parameters against the data: small if they are true */
+  estimate scene_relative; /* the scene's own parameters in the model's equations, against the data:
+                              what the model could reach */
   horizon extended;        /* against the true motion; count = 0 where it is not known */
   double *energy, *true_energy; /* [extended.count][extended.states] */
   energy_drift drift, true_drift;

@@ -18,6 +18,7 @@ carom_model_options carom_default_model_options(const carom_system *system) {
       .hidden_size = 256,
       .shared_properties = system->shared_properties,
       .dt = system->dt,
+      .elastic_term = true,
       .initial_friction = 0.2,
   };
 }
@@ -91,8 +92,9 @@ static bool any_rigid(const carom_system *s) {
   return false;
 }
 
-static void lay_out_parameters(carom_model *m, const mlp_shape *shape) {
+static void lay_out_parameters(carom_model *m) {
   const carom_system *s = m->system;
+  const mlp_shape *shape = &m->potential.shape;
   m->property_count = m->options.shared_properties ? 1 : s->contact_count;
   m->mass = add_segment(m, "mass", 1, s->body_count);
   m->moment = any_rigid(s) ? add_segment(m, "moment", s->body_count, s->dimension) : -1;
@@ -100,6 +102,7 @@ static void lay_out_parameters(carom_model *m, const mlp_shape *shape) {
   m->restitution = add_segment(m, "restitution", 1, m->property_count);
   m->regularizer = m->options.learn_regularizer ? add_segment(m, "regularizer", 1, 1) : -1;
   m->network = m->parameter_count;
+  if (m->potential.elastic_count > 0) add_segment(m, "elastic", m->potential.elastic_count, 2);
   for (int l = 0; l <= shape->hidden_layers; l++) {
     char name[24];
     snprintf(name, sizeof name, "weight%d", l);
@@ -111,7 +114,7 @@ static void lay_out_parameters(carom_model *m, const mlp_shape *shape) {
 
 /* Masses and moments exp(0.1 N), friction relu(U(0, initial_friction)), restitution
  * hardsigmoid(N). */
-static void initialise(carom_model *m, const mlp_shape *shape) {
+static void initialise(carom_model *m) {
   rng random;
   rng_seed(&random, m->options.seed, 0x6D6F64656C); // a stream of its own
   double *p = m->parameters;
@@ -121,7 +124,7 @@ static void initialise(carom_model *m, const mlp_shape *shape) {
   for (int i = 0; i < m->property_count; i++) p[m->restitution + i] = rng_normal(&random);
   // softplus(p) = the scene's epsilon
   if (m->regularizer >= 0) p[m->regularizer] = log(expm1(fmax(m->system->regularizer, 1e-6)));
-  mlp_initialise(shape, &random, p + m->network);
+  network_potential_initialise(&m->potential, &random, p + m->network);
 }
 
 void model_expand(const carom_model *m, double *theta) {
@@ -181,26 +184,25 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
   if (status != CAROM_OK) return status;
   carom_model *m = calloc(1, sizeof *m);
   if (m == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model");
-  mlp_shape shape = {.input_size = system->coordinate_count,
-                     .hidden_layers = options->hidden_layers,
-                     .hidden_size = options->hidden_size};
   m->system = system;
   m->options = *options;
-  lay_out_parameters(m, &shape);
+  m->potential = network_potential_make(system, options->elastic_term, options->hidden_layers,
+                                        options->hidden_size);
+  lay_out_parameters(m);
   model_init(&m->physics, system);
   m->parameters = calloc((size_t)m->parameter_count, sizeof(double));
   m->theta = calloc((size_t)system->parameter_count + 1, sizeof(double));
   float *rounded = NULL;
   if (options->single_precision)
-    rounded = calloc((size_t)mlp_parameter_count(&shape), sizeof(float));
+    rounded = calloc((size_t)mlp_parameter_count(&m->potential.shape), sizeof(float));
   if (m->parameters == NULL || m->theta == NULL || (options->single_precision && rounded == NULL)) {
     int count = m->parameter_count;
     free(rounded);
     carom_model_destroy(m);
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model of %d parameters", count);
   }
-  m->potential = network_potential_make(shape, m->parameters + m->network, rounded);
-  initialise(m, &shape);
+  network_potential_set(&m->potential, m->parameters + m->network, rounded);
+  initialise(m);
   *model_out = m;
   return error_clear(error);
 }

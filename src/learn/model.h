@@ -5,7 +5,7 @@
  *                   side that leads back
  *   restitution     p -> clip(p / 6 + 1/2, 0, 1), the hard sigmoid
  *   regularizer     p -> softplus(p), where it is learned
- *   network         as it is (nn/mlp.h) */
+ *   elastic, weights  as they are (nn/network_potential.h) */
 #ifndef CAROM_LEARN_MODEL_H
 #define CAROM_LEARN_MODEL_H
 

@@ -65,7 +65,7 @@ static carom_status reserve(predictor *p, const carom_model *m, int batch, bool 
   int shards = (batch + LEARN_SHARD - 1) / LEARN_SHARD;
   size_t size = (size_t)m->system->coordinate_count;
   size_t states = (size_t)batch * (size_t)(p->options.steps + 1) * size;
-  size_t network = (size_t)mlp_parameter_count(&m->potential.shape);
+  size_t network = (size_t)network_parameter_count(&m->potential);
   bool good = true;
   if (batch > p->batch_capacity) {
     good = grow(&p->x0, (size_t)batch * size) && grow(&p->v0, (size_t)batch * size) &&
@@ -139,7 +139,7 @@ static void run_shard(carom_model *m, predictor *p, const carom_chunks *chunks, 
   compare_shard(p, chunks, indices, first, count, m->system->coordinate_count);
   if (!gradients) return;
   size_t parameters = (size_t)m->system->parameter_count;
-  size_t network = (size_t)mlp_parameter_count(&m->potential.shape);
+  size_t network = (size_t)network_parameter_count(&m->potential);
   double *theta_bar = p->theta_bars + (size_t)shard * parameters;
   double *network_bar = p->network_bars + (size_t)shard * network;
   memset(theta_bar, 0, sizeof(double) * parameters);
@@ -151,7 +151,7 @@ static void run_shard(carom_model *m, predictor *p, const carom_chunks *chunks, 
 /* gradient = sum over shards, in their order */
 static void add_shards(const carom_model *m, const predictor *p, int shards, double *gradient) {
   int parameters = m->system->parameter_count;
-  int network = mlp_parameter_count(&m->potential.shape);
+  int network = network_parameter_count(&m->potential);
   memset(gradient, 0, sizeof(double) * (size_t)m->parameter_count);
 #pragma omp parallel for schedule(static) num_threads(p->thread_count)
   for (int i = 0; i < network; i++)
@@ -289,7 +289,7 @@ carom_status carom_model_potential(carom_model *m, int count, const double *x, d
   arena scratch;
   arena_init(&scratch);
   gemm_begin();
-  mlp_double_value(&m->potential.shape, m->parameters + m->network, count, x, value, &scratch);
+  m->potential.base.value(&m->potential.base, &m->physics, count, x, value, &scratch);
   gemm_end();
   arena_free(&scratch);
   return error_clear(error);

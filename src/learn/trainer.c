@@ -16,14 +16,14 @@ static const uint64_t SHUFFLE_STREAM = (uint64_t)1 << 40;
 carom_train_options carom_default_train_options(void) {
   return (carom_train_options){.epochs = 300,
                                .batch = 200,
-                               .learning_rate = 2e-3,
+                               .learning_rate = 4e-3,
                                .property_rate = 10,
                                .beta1 = 0.9,
                                .beta2 = 0.999,
                                .epsilon = 1e-8,
                                .weight_decay = 1e-4,
                                .schedule = CAROM_COSINE,
-                               .final_rate = 0.005,
+                               .final_rate = 2e-4,
                                .search_every = 25};
 }
 

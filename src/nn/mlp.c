@@ -91,16 +91,18 @@ void mlp_double_value(const mlp_shape *shape, const double *parameters, int coun
                       double *value, arena *scratch) {
   arena_mark mark = arena_save(scratch);
   int h = shape->hidden_size, layers = shape->hidden_layers;
-  double *input = arena_doubles(scratch, count * h), *sums = arena_doubles(scratch, count * h);
   double *slope = arena_doubles(scratch, count * h), *output = arena_doubles(scratch, count * h);
+  double *input = arena_doubles(scratch, count * h);
   for (int l = 0; l < layers; l++) {
-    mlp_double_layer(shape, parameters, l, count, l == 0 ? x : input, sums, output, slope);
-    memcpy(input, output, sizeof(double) * (size_t)(count * h));
+    mlp_double_layer(shape, parameters, l, count, l == 0 ? x : input, output, slope, scratch);
+    double *swap = input;
+    input = output;
+    output = swap;
   }
   const double *out = parameters + mlp_weight_offset(shape, layers);
   for (int i = 0; i < count; i++) {
     value[i] = parameters[mlp_bias_offset(shape, layers)];
-    for (int j = 0; j < h; j++) value[i] += out[j] * output[i * h + j];
+    for (int j = 0; j < h; j++) value[i] += out[j] * input[i * h + j];
   }
   arena_restore(scratch, mark);
 }

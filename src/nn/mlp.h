@@ -10,7 +10,7 @@
  *   a'_1 = r W_1',  h'_l = s_l * a'_l,  a'_{l+1} = h'_l W_{l+1}'
  * whose own reverse gives, with the d_l from above,
  *   p_L = w * s_L(1 - s_L) * a'_L
- *   p_l = (p_{l+1} W_{l+1}) * s_l + u_l * s_l(1 - s_l) * a'_l
+ *   p_l = (p_{l+1} W_{l+1}) * s_l + u_l * s_l(1 - s_l) * a'_l           (s_l * a'_l = h'_l)
  *   x_bar = p_1 W_1,  W_l_bar = p_l' h_{l-1} + d_l' h'_{l-1},  b_l_bar = sum p_l,  w_bar = sum h'_L
  *
  * Parameters stand in one array: weight [out][in] and bias [out] of each layer in turn, the output

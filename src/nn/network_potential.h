@@ -1,4 +1,7 @@
-/* The potential network behind the engine's interface. */
+/* The learned potential behind the engine's interface: the multi-layer perceptron of mlp.h on the
+ * coordinates and, where the scene bounds lengths, the elasticity of elastic_term.h.
+ *
+ * Parameters: the elasticity's [K][2], if it is there, then the perceptron's. */
 #ifndef CAROM_NN_NETWORK_POTENTIAL_H
 #define CAROM_NN_NETWORK_POTENTIAL_H
 
@@ -8,12 +11,26 @@
 typedef struct network_potential {
   potential base;
   mlp_shape shape;
+  const carom_system *system;
+  int elastic_count; /* K; 0: without an elasticity */
   const double *parameters;
-  float *rounded; /* a copy of the parameters for single precision, or NULL for double */
+  float *rounded; /* a copy of the perceptron's parameters for single precision, or NULL */
 } network_potential;
 
-/* `parameters` are kept, not copied. */
-network_potential network_potential_make(mlp_shape shape, const double *parameters, float *rounded);
+/* The potential of a system; it has no parameters yet. */
+network_potential network_potential_make(const carom_system *system, bool elastic,
+                                         int hidden_layers, int hidden_size);
+
+/* All of its parameters. */
+int network_parameter_count(const network_potential *network);
+
+/* `parameters` are kept, not copied; `rounded` has room for mlp_parameter_count, or is NULL for
+ * double precision. */
+void network_potential_set(network_potential *network, const double *parameters, float *rounded);
+
+/* First parameters: the perceptron's as mlp.h says, no elasticity. */
+void network_potential_initialise(const network_potential *network, rng *random,
+                                  double *parameters);
 
 /* Takes changed parameters over into the rounded copy. */
 void network_potential_refresh(network_potential *network);
