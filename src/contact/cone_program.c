@@ -144,6 +144,16 @@ static bool hand_over(const cone_interior *in, double error, active_set *a) {
   return active_set_polish(a, 10 * CONE_FIRST_DELTA);
 }
 
+// Where small pivots of H are real, masses far apart, regularised solutions are near the limit only
+// for a smaller delta than hand_over begins with
+static bool hand_over_closer(const cone_interior *in, active_set *a) {
+  for (double delta = CONE_FIRST_DELTA; delta > 0.5 * CONE_LAST_DELTA; delta /= 10) {
+    cone_interior_impulse(in, a->f);
+    if (active_set_polish(a, delta)) return true;
+  }
+  return false;
+}
+
 // interior point with attempts to polish on the way
 static void solve_interior(const cone_program *program, const cone_scale *scale,
                            const carom_cone_options *options, active_set *a,
@@ -166,7 +176,10 @@ static void solve_interior(const cone_program *program, const cone_scale *scale,
     if (level == HAND_OVER_COUNT && in.delta > CONE_LAST_DELTA)
       cone_interior_set_delta(&in, CONE_LAST_DELTA);
   }
-  judge_interior(&in, options, solution, scratch);
+  if (hand_over_closer(&in, a))
+    take_active_set(a, solution);
+  else
+    judge_interior(&in, options, solution, scratch);
 }
 
 // follows the central path to kappa, then Newton's method on that point

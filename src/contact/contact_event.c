@@ -6,6 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+/* An axis of contact space that keeps less than this share of the mobility which it would have without
+ * the constraints is held by them: the difference that A has there is rounding. */
+static const double HELD_SHARE = 1e-14;
+
 /* ---- operators ------------------------------------------------------------------------------- */
 
 static const assembly *touched(const contact_event *e, int t) {
@@ -52,15 +56,11 @@ static void assembly_free_mass(const model *m, const assembly *a, const double *
   }
 }
 
-/* event_inverse_mass on one assembly; push may be force itself. */
-static void assembly_inverse_mass(const contact_event *e, int assembly_index, const double *force,
-                                  double *out, double *push, double *lambda) {
+/* From out = M^-1 push on one assembly: takes from push what the constraints answer with. */
+static void assembly_constrain(const contact_event *e, int assembly_index, double *out,
+                               double *push, double *lambda) {
   const model *m = e->model;
   const assembly *a = &m->system->assemblies[assembly_index];
-  int d = m->system->dimension;
-  for (int k = 0; push != force && k < a->point_count; k++)
-    for (int i = 0; i < d; i++) push[a->points[k] * d + i] = force[a->points[k] * d + i];
-  assembly_free_mass(m, a, push, out);
   if (a->row_count == 0) return;
   int begin = m->assembly_constraint[assembly_index];
   int end = m->assembly_constraint[assembly_index + 1];
@@ -74,8 +74,11 @@ static void assembly_inverse_mass(const contact_event *e, int assembly_index, co
 
 void event_inverse_mass(const contact_event *e, const double *force, double *out, double *push,
                         double *lambda) {
-  for (int t = 0; t < e->group.touched_count; t++)
-    assembly_inverse_mass(e, e->group.touched[t].assembly, force, out, push, lambda);
+  event_copy(e, push, force);
+  for (int t = 0; t < e->group.touched_count; t++) {
+    assembly_free_mass(e->model, touched(e, t), push, out);
+    assembly_constrain(e, e->group.touched[t].assembly, out, push, lambda);
+  }
 }
 
 /* ---- the matrix A ---------------------------------------------------------------------------- */
@@ -99,16 +102,29 @@ static void factor_constraints(contact_event *e, arena *memory) {
   }
 }
 
-/* Scratch vectors over all points and rows, zero on every assembly between uses. */
+/* Scratch vectors over all points and rows, and what the responses of the rows of J amount to. */
 typedef struct response_scratch {
   double *force, *velocity, *lambda;
+  double *unheld; /* [C] J_i M^-1 J_i', as if there were no constraints */
+  double *moved;  /* [C] J_i M^ J_i', as a sum of squares: exact to rounding however small */
 } response_scratch;
+
+/* force' velocity over the points of an assembly */
+static double assembly_dot(const carom_system *s, const assembly *a, const response_scratch *w) {
+  double sum = 0;
+  for (int k = 0; k < a->point_count; k++)
+    for (int j = 0; j < s->dimension; j++)
+      sum +=
+          w->force[a->points[k] * s->dimension + j] * w->velocity[a->points[k] * s->dimension + j];
+  return sum;
+}
 
 /* Z = M^ J_c' on one assembly: response[k][j][i] is the velocity of its point k along axis j to a
  * unit impulse along contact axis i. */
-static void contact_response(const contact_event *e, int assembly_index, const contact *c,
+static void contact_response(const contact_event *e, int assembly_index, int contact_index,
                              response_scratch *w, double *response) {
   const carom_system *s = e->model->system;
+  const contact *c = &e->group.contacts[contact_index];
   const assembly *a = &s->assemblies[assembly_index];
   int d = s->dimension;
   if (a->row_count == 0 && a->point_count == 1) {
@@ -117,7 +133,12 @@ static void contact_response(const contact_event *e, int assembly_index, const c
     for (int k = 0; k < c->point_count; k++)
       if (c->point[k] == a->points[0])
         for (int i = 0; i < d; i++)
-          for (int j = 0; j < d; j++) response[j * d + i] = c->block[(k * d + i) * d + j] * inverse;
+          for (int j = 0; j < d; j++) {
+            double entry = c->block[(k * d + i) * d + j];
+            response[j * d + i] = entry * inverse;
+            w->unheld[contact_index * d + i] += entry * entry * inverse;
+            w->moved[contact_index * d + i] += entry * entry * inverse;
+          }
     return;
   }
   for (int i = 0; i < d; i++) {
@@ -126,7 +147,10 @@ static void contact_response(const contact_event *e, int assembly_index, const c
     for (int k = 0; k < c->point_count; k++)
       if (s->point_assembly[c->point[k]] == assembly_index)
         for (int j = 0; j < d; j++) w->force[c->point[k] * d + j] += c->block[(k * d + i) * d + j];
-    assembly_inverse_mass(e, assembly_index, w->force, w->velocity, w->force, w->lambda);
+    assembly_free_mass(e->model, a, w->force, w->velocity);
+    w->unheld[contact_index * d + i] += assembly_dot(s, a, w);
+    assembly_constrain(e, assembly_index, w->velocity, w->force, w->lambda);
+    w->moved[contact_index * d + i] += assembly_dot(s, a, w);
     for (int k = 0; k < a->point_count; k++)
       for (int j = 0; j < d; j++) response[(k * d + j) * d + i] = w->velocity[a->points[k] * d + j];
   }
@@ -176,15 +200,45 @@ static void make_shapes(contact_event *e, arena *memory) {
   }
 }
 
+/* Axes along which only rounding errors of a difference of equal terms, of either sign, stand in A.
+ * An epsilon above them keeps A definite, and its axes are left as they are. */
+static bool find_held(contact_event *e, double epsilon, const response_scratch *w) {
+  bool any = false;
+  for (int r = 0; r < e->size; r++) {
+    e->held[r] = w->moved[r] + epsilon <= HELD_SHARE * w->unheld[r];
+    any = any || e->held[r];
+  }
+  return any;
+}
+
+/* Sets rows and columns of held axes to zero. A tangent then gets the diagonal entry of its contact's
+ * normal: with b = 0 and nothing that couples to it, every positive entry gives the same impulse, 0,
+ * the one of least norm, and A is not singular for its sake. */
+static void clear_held(const contact_event *e, int island) {
+  int d = e->model->system->dimension;
+  const bool *held = e->held + e->group.island_first[island] * d;
+  const envelope *shape = &e->shape[island];
+  double *A = e->A[island];
+  for (int r = 0; r < shape->size; r++)
+    for (int c = shape->first[r]; c <= r; c++)
+      if (held[r] || held[c]) A[envelope_at(shape, r, c)] = 0;
+  for (int r = 0; r < shape->size; r++) {
+    int normal = r / d * d;
+    if (held[r]) A[envelope_at(shape, r, r)] = A[envelope_at(shape, normal, normal)];
+  }
+}
+
 static void assemble(contact_event *e, arena *memory) {
   const contact_group *g = &e->group;
   const carom_system *s = e->model->system;
   int d = s->dimension;
   make_shapes(e, memory);
+  e->held = ARENA_ARRAY(memory, bool, e->size);
   arena_mark mark = arena_save(memory);
   response_scratch work = {arena_doubles(memory, s->coordinate_count),
                            arena_doubles(memory, s->coordinate_count),
-                           arena_doubles(memory, s->row_count)};
+                           arena_doubles(memory, s->row_count), arena_zeros(memory, e->size),
+                           arena_zeros(memory, e->size)};
   int *island_of = ARENA_ARRAY(memory, int, g->count);
   for (int island = 0; island < g->island_count; island++)
     for (int c = g->island_first[island]; c < g->island_first[island + 1]; c++)
@@ -194,18 +248,21 @@ static void assemble(contact_event *e, arena *memory) {
     arena_mark inner = arena_save(memory);
     double *response = arena_doubles(memory, s->assemblies[on->assembly].point_count * d * d);
     for (int j = 0; j < on->count; j++) {
-      contact_response(e, on->assembly, &g->contacts[on->contacts[j]], &work, response);
+      contact_response(e, on->assembly, on->contacts[j], &work, response);
       for (int i = j; i < on->count; i++)
         place_block(e, on->assembly, island_of[on->contacts[i]], on->contacts[i], on->contacts[j],
                     response);
     }
     arena_restore(memory, inner);
   }
+  double epsilon = e->options->contact == CAROM_CMR ? e->model->regularizer : 0;
+  bool any_held = find_held(e, epsilon, &work);
   arena_restore(memory, mark);
-  if (e->options->contact != CAROM_CMR) return;
-  for (int island = 0; island < g->island_count; island++)
-    for (int r = 0; r < e->shape[island].size; r++)
-      e->A[island][envelope_at(&e->shape[island], r, r)] += e->model->regularizer;
+  for (int island = 0; island < g->island_count; island++) {
+    if (any_held) clear_held(e, island);
+    for (int r = 0; r < e->shape[island].size && epsilon > 0; r++)
+      e->A[island][envelope_at(&e->shape[island], r, r)] += epsilon;
+  }
 }
 
 contact_event contact_event_make(const model *m, const carom_options *options,
@@ -269,6 +326,13 @@ cone_program contact_event_program(const contact_event *e, int island, const dou
                         .scale = speed};
 }
 
+/* Sets rows of held axes to zero. Impulses change nothing there: a velocity along one is drift off
+ * the constraints, and so is not to decide where a contact slides. */
+static void drop_held(const contact_event *e, double *rows) {
+  for (int r = 0; r < e->size; r++)
+    if (e->held[r]) rows[r] = 0;
+}
+
 /* The part of a phase's solution that belongs to one island. */
 static cone_solution island_solution(const contact_event *e, int island, double *f, double *dual,
                                      unsigned char *state, const carom_cone_info *info) {
@@ -296,6 +360,15 @@ static cone_program within_range(cone_program program, arena *scratch) {
   return program;
 }
 
+/* Is the normal of a contact of an island held? Then drift off the constraints alone would tell
+ * whether it pushes, and it is on the border of two states. */
+static bool has_held_normal(const contact_event *e, int island) {
+  int d = e->model->system->dimension;
+  for (int c = e->group.island_first[island]; c < e->group.island_first[island + 1]; c++)
+    if (e->held[c * d]) return true;
+  return false;
+}
+
 static void solve_phase(const contact_event *e, const double *b, const double *lower,
                         const double *before, double *f, double *dual, unsigned char *state,
                         carom_cone_info *info, arena *scratch) {
@@ -314,6 +387,8 @@ static void solve_phase(const contact_event *e, const double *b, const double *l
         solution.info.status = CAROM_CONE_UNBOUNDED;
       arena_restore(scratch, mark);
     }
+    if (solution.info.status == CAROM_CONE_SOLVED && has_held_normal(e, island))
+      solution.info.status = CAROM_CONE_DEGENERATE;
     info[island] = solution.info;
   }
 }
@@ -343,6 +418,7 @@ static void restitution_data(const contact_event *e, const target_velocity *targ
   int d = e->model->system->dimension;
   event_jacobian(e, v, b);
   for (int i = 0; i < e->size; i++) b[i] -= target->value[i];
+  drop_held(e, b);
   for (int c = 0; c < e->group.count; c++) lower[c] = e->restitution[c] * f_c[c * d];
 }
 
@@ -356,6 +432,7 @@ void contact_event_solve(const contact_event *e, double *v, event_impulses *impu
 
   // compression
   event_jacobian(e, v, before);
+  drop_held(e, before);
   solve_phase(e, before, lower, before, impulses->f_c, impulses->dual_c, impulses->state_c,
               impulses->info_c, scratch);
   apply_impulse(e, impulses->f_c, v, scratch);
@@ -450,6 +527,9 @@ static void phase_vjp(const contact_event *e, const double *v_after, const doubl
     second = second || has_second;
   }
 
+  // b is constant along held axes; that A is too needs no care, since terms with M^ J_i' vanish
+  drop_held(e, p);
+
   // alpha = v_bar - J' p
   double *force = arena_zeros(scratch, s->coordinate_count);
   for (int i = 0; i < e->size; i++) rows[i] = -p[i];
@@ -506,6 +586,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   double *lower = arena_doubles(scratch, count);
   double *before = arena_doubles(scratch, e->size);
   event_jacobian(e, v, before);
+  drop_held(e, before);
   restitution_data(e, &target, middle, impulses->f_c, b, lower);
 
   // restitution: v_C* entered as b = J v' - v_C*

@@ -8,7 +8,11 @@
  *   v+   = v' + M^ J' f_r
  *
  * CMr puts A + epsilon I in the two problems, not in the updates. v_C* undoes penetration
- * (target_velocity.h). */
+ * (target_velocity.h).
+ *
+ * A row of J that is a combination of rows of J_E, as the tangential row of a bend between rigid
+ * links is, has M^ J_i' = 0: it is `held`. Then row and column of A and entry of b are zero, and
+ * are set so, since rounding leaves an A that is not semidefinite and a b outside its range. */
 #ifndef CAROM_CONTACT_CONTACT_EVENT_H
 #define CAROM_CONTACT_CONTACT_EVENT_H
 
@@ -30,6 +34,7 @@ typedef struct contact_event {
   double *restitution;   /* [count] */
   envelope *shape;       /* [island_count] of A */
   double **A;            /* [island_count], epsilon included */
+  bool *held;            /* [C] axes along which the constraints let no impulse move anything */
   program_log *failures; /* where programs that are not solved are kept; may be NULL */
 } contact_event;
 
