@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "cli/common.h"
 #include "cli/progress.h"
-#include "io/h5_file.h"
+#include "io/dataset_file.h"
 
 #include <limits.h>
 
@@ -80,13 +80,9 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
                                      carom_error *error) {
   const char *option = given_option(given);
   if (option == NULL) return CAROM_OK;
-  h5_reader *reader;
-  carom_status status = h5_reader_open(path, &reader, error);
-  if (status != CAROM_OK) return status;
-  const bool trajectories = h5_has_dataset(reader, "x") || h5_has_dataset(reader, "v");
-  const bool finished = !trajectories && h5_has_group(reader, "train");
-  h5_reader_close(reader);
-  if (!finished) return CAROM_OK;
+  bool is_cut;
+  carom_status status = dataset_file_is_cut(path, &is_cut, error);
+  if (status != CAROM_OK || !is_cut) return status;
   return error_set(error, CAROM_INVALID_ARGUMENT,
                    "%s: is a data set already and is taken as it is, but %s says how one is made; "
                    "leave the option out, or make another data set with `carom dataset`",

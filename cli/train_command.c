@@ -66,7 +66,7 @@ static void put_training(FILE *out, const carom_train_options *o,
 static void put_model(FILE *out, const carom_model_options *o, const carom_model_options *usual) {
   put_integer(out, "hidden", o->hidden_size, usual->hidden_size);
   put_integer(out, "layers", o->hidden_layers, usual->hidden_layers);
-  if (!o->elastic_term) fputs(" --no-elastic-term", out);
+  if (!o->elastic_term && usual->elastic_term) fputs(" --no-elastic-term", out);
   if (o->single_precision) fputs(" --single", out);
   if (o->learn_regularizer) fputs(" --learn-regularizer", out);
   put_number(out, "initial-friction", o->initial_friction, usual->initial_friction);
@@ -100,6 +100,7 @@ static char *training_text(const run_config *c, const carom_system *system, bool
   if (paper) {
     fputs(" --paper", out);
     model.initial_friction = 1.0;
+    model.elastic_term = false;
   }
   put_training(out, &c->train, &train);
   put_model(out, &c->model, &model);
@@ -128,8 +129,9 @@ char *train_command(const run_config *config, const carom_system *system, const 
     put_scene(out, config, system);
     fprintf(out, " --model %s --seed %llu", model_options_name(&config->model),
             (unsigned long long)config->train.seed);
-    // whichever says it in fewer words
-    fputs(strlen(paper) < strlen(usual) ? paper : usual, out);
+    // whichever says it in fewer words; --paper cannot have an elasticity
+    const bool as_paper = !config->model.elastic_term && strlen(paper) < strlen(usual);
+    fputs(as_paper ? paper : usual, out);
     const carom_dataset_options data = carom_default_dataset_options(system);
     put_data(out, config, &data);
     fputs(" -o ", out);

@@ -52,9 +52,10 @@ static int tear_down(void **state) {
 }
 
 // the truth, but for friction and restitution
-static carom_model *make_model(const fixture *f, int threads, const double friction[3],
-                               const double restitution[3]) {
+static carom_model *make_model_of(const fixture *f, carom_contact_model kind, int threads,
+                                  const double friction[3], const double restitution[3]) {
   carom_model_options options = carom_default_model_options(f->system);
+  options.contact = kind;
   options.hidden_layers = 1;
   options.hidden_size = 4;
   options.threads = threads;
@@ -73,6 +74,11 @@ static carom_model *make_model(const fixture *f, int threads, const double frict
   // no output weights: a flat potential
   for (int i = m->parameter_count - 5; i < m->parameter_count; i++) p[i] = 0;
   return m;
+}
+
+static carom_model *make_model(const fixture *f, int threads, const double friction[3],
+                               const double restitution[3]) {
+  return make_model_of(f, CAROM_CM, threads, friction, restitution);
 }
 
 static double loss_of(const fixture *f, carom_model *m) {
@@ -135,6 +141,31 @@ static void leaves_the_truth(void **state) {
   carom_model_destroy(m);
 }
 
+// smaller masses make epsilon of CMr weigh less: the data, made by CM, asks for them
+static void scales_masses_of_cmr(void **state) {
+  fixture *f = *state;
+  const double friction[] = {0.31, 0.16, 0.16}, restitution[] = {0.87, 0.44, 0.44};
+  carom_model *m = make_model_of(f, CAROM_CMR, 1, friction, restitution);
+  // a potential, to be scaled along
+  const int output = m->parameter_count - 5;
+  for (int i = 0; i < 5; i++) m->parameters[output + i] = 1e-3 * (i + 1);
+  const double mass = m->parameters[m->mass], before = loss_of(f, m);
+  adamw optimizer;
+  assert_true(adamw_init(&optimizer, m->parameter_count));
+  for (int i = 0; i < m->parameter_count; i++) optimizer.m[i] = optimizer.v[i] = 1;
+  assert_true(run_search(f, m, &optimizer) > 0);
+  const double factor = exp(m->parameters[m->mass] - mass);
+  assert_true(factor < 0.5 && loss_of(f, m) < 0.7 * before);
+  for (int i = 0; i < 5; i++) {
+    assert_near(m->parameters[output + i], factor * 1e-3 * (i + 1), 1e-15);
+    assert_near(optimizer.m[output + i] * factor, 1, 1e-12);
+    assert_near(optimizer.v[output + i] * factor * factor, 1, 1e-12);
+  }
+  assert_true(optimizer.m[m->mass] == 1 && optimizer.m[m->network] == 1);
+  adamw_free(&optimizer);
+  carom_model_destroy(m);
+}
+
 static void same_bits_with_threads(void **state) {
   fixture *f = *state;
   carom_model *models[3];
@@ -176,9 +207,8 @@ static void in_a_training(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(finds_the_truth),
-      cmocka_unit_test(leaves_the_truth),
-      cmocka_unit_test(same_bits_with_threads),
+      cmocka_unit_test(finds_the_truth),      cmocka_unit_test(leaves_the_truth),
+      cmocka_unit_test(scales_masses_of_cmr), cmocka_unit_test(same_bits_with_threads),
       cmocka_unit_test(in_a_training),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

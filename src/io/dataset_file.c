@@ -152,6 +152,19 @@ static carom_status read_trajectories(const carom_system *system, const char *pa
   return status;
 }
 
+static bool holds_trajectories(const h5_reader *reader) {
+  return h5_has_dataset(reader, "x") || h5_has_dataset(reader, "v");
+}
+
+carom_status dataset_file_is_cut(const char *path, bool *is_cut, carom_error *error) {
+  h5_reader *reader;
+  carom_status status = h5_reader_open(path, &reader, error);
+  if (status != CAROM_OK) return status;
+  *is_cut = !holds_trajectories(reader) && h5_has_group(reader, "train");
+  h5_reader_close(reader);
+  return CAROM_OK;
+}
+
 carom_status dataset_file_read(const carom_system *system, const char *path,
                                const carom_dataset_options *options, carom_dataset **dataset,
                                carom_error *error) {
@@ -159,7 +172,7 @@ carom_status dataset_file_read(const carom_system *system, const char *path,
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);
   if (status != CAROM_OK) return status;
-  bool plain = h5_has_dataset(reader, "x") || h5_has_dataset(reader, "v");
+  const bool plain = holds_trajectories(reader);
   carom_dataset *made = plain ? NULL : calloc(1, sizeof *made);
   if (made != NULL) status = read_dataset(reader, system, made, error);
   h5_reader_close(reader);

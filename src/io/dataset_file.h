@@ -27,4 +27,7 @@ carom_status dataset_file_read(const carom_system *system, const char *path,
                                const carom_dataset_options *options, carom_dataset **dataset,
                                carom_error *error);
 
+/* Whether a file holds a data set, whose chunks are cut already, and no trajectories. */
+carom_status dataset_file_is_cut(const char *path, bool *is_cut, carom_error *error);
+
 #endif

@@ -8,8 +8,8 @@
  *     "seed": 0,
  *     "train": {"epochs", "batch", "learning_rate", "beta1", "beta2", "epsilon", "weight_decay",
  *               "schedule", "final_rate", "property_rate", "search_every"},
- *     "model_options": {"hidden_layers", "hidden_size", "shared_properties", "learn_regularizer", "elastic_term",
- *                       "single_precision", "initial_friction", "dt"},
+ *     "model_options": {"hidden_layers", "hidden_size", "shared_properties", "learn_regularizer",
+ *                       "elastic_term", "single_precision", "initial_friction", "dt"},
  *     "dataset": {"train", "val", "test", "chunk", "steps", "share", "noise", "contact"}
  *   }
  *

@@ -22,19 +22,27 @@ enum {
   RESTITUTION_TRIALS = sizeof RESTITUTIONS / sizeof RESTITUTIONS[0]
 };
 
+/* Factors on the scale of mass. */
+static const double SCALES[] = {0.1, 0.3, 0.6, 1.7, 3.3};
+enum { SCALE_TRIALS = sizeof SCALES / sizeof SCALES[0] };
+
 /* A move must lower the loss to this part of what it was: descent does the rest better. */
 static const double CLEAR_GAIN = 0.95;
 
 /* ---- chunks of each property ----------------------------------------------------------------- */
 
-// adds the chunk to those of every property that is active in a state
+// adds the chunk, once, to those of a property; chunks come in their order
+static void note_chunk(property_search *s, int property, int chunk) {
+  int *count = &s->counts[property], *indices = s->indices + property * SEARCH_CHUNKS;
+  if (*count == SEARCH_CHUNKS || (*count > 0 && indices[*count - 1] == chunk)) return;
+  indices[(*count)++] = chunk;
+}
+
+// adds the chunk to those of every property that is active in a state, and to those of all
 static void note_active(property_search *s, const contact_list *active, int chunk) {
-  for (int k = 0; k < active->count; k++) {
-    const int property = s->property_count == 1 ? 0 : active->ids[k].property;
-    int *count = &s->counts[property], *indices = s->indices + property * SEARCH_CHUNKS;
-    if (*count == SEARCH_CHUNKS || (*count > 0 && indices[*count - 1] == chunk)) continue;
-    indices[(*count)++] = chunk;
-  }
+  for (int k = 0; k < active->count; k++)
+    note_chunk(s, s->property_count == 1 ? 0 : active->ids[k].property, chunk);
+  if (active->count > 0) note_chunk(s, s->property_count, chunk);
 }
 
 carom_status property_search_make(property_search *search, const carom_model *m,
@@ -43,7 +51,7 @@ carom_status property_search_make(property_search *search, const carom_model *m,
   const size_t size = (size_t)m->system->coordinate_count;
   *search = (property_search){.property_count = m->property_count};
   search->counts = calloc(count + 1, sizeof(int));
-  search->indices = calloc(count * SEARCH_CHUNKS + 1, sizeof(int));
+  search->indices = calloc((count + 1) * SEARCH_CHUNKS, sizeof(int));
   contact_list active;
   contact_list_init(&active);
   bool enough_memory = search->counts != NULL && search->indices != NULL;
@@ -144,6 +152,68 @@ static carom_status search_value(const trial *t, int trials, const double *value
   return status;
 }
 
+/* ---- the scale of mass ----------------------------------------------------------------------- */
+
+static void multiply(double *values, int count, double factor) {
+  for (int i = 0; i < count; i++) values[i] *= factor;
+}
+
+// masses and potential times a factor; its gradient by what multiplies the potential falls by it
+static void scale_model(carom_model *m, adamw *optimizer, double factor) {
+  const int elastic = 2 * m->potential.elastic_count, output = m->options.hidden_size + 1;
+  const int starts[] = {m->network, m->parameter_count - output}, counts[] = {elastic, output};
+  for (int i = 0; i < m->system->body_count; i++) m->parameters[m->mass + i] += log(factor);
+  for (int k = 0; k < 2; k++) {
+    multiply(m->parameters + starts[k], counts[k], factor);
+    if (optimizer == NULL) continue;
+    multiply(optimizer->m + starts[k], counts[k], 1 / factor);
+    multiply(optimizer->v + starts[k], counts[k], 1 / (factor * factor));
+  }
+}
+
+static carom_status try_scales(const property_search *s, carom_model *m, const carom_chunks *chunks,
+                               const double *kept, double *factor, carom_error *error) {
+  const int count = s->counts[s->property_count];
+  const int *indices = s->indices + s->property_count * SEARCH_CHUNKS;
+  double best;
+  carom_status status = carom_model_loss(m, chunks, count, indices, &best, NULL, NULL, error);
+  best *= CLEAR_GAIN;
+  *factor = 1;
+  for (int k = 0; k < SCALE_TRIALS && status == CAROM_OK; k++) {
+    double loss;
+    scale_model(m, NULL, SCALES[k]);
+    status = carom_model_loss(m, chunks, count, indices, &loss, NULL, NULL, error);
+    memcpy(m->parameters, kept, sizeof(double) * (size_t)m->parameter_count);
+    if (status == CAROM_NUMERICAL_FAILURE) {
+      status = CAROM_OK;
+    } else if (status == CAROM_OK && loss < best) {
+      best = loss;
+      *factor = SCALES[k];
+    }
+  }
+  return status;
+}
+
+// where the motion depends on the scale at all
+static carom_status search_scale(const property_search *s, carom_model *m,
+                                 const carom_chunks *chunks, adamw *optimizer, int *moved,
+                                 carom_error *error) {
+  if (m->options.contact != CAROM_CMR || m->regularizer >= 0 || s->counts[s->property_count] == 0)
+    return CAROM_OK;
+  const size_t bytes = sizeof(double) * (size_t)m->parameter_count;
+  double *kept = malloc(bytes);
+  if (kept == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d parameters", m->parameter_count);
+  memcpy(kept, m->parameters, bytes);
+  double factor;
+  carom_status status = try_scales(s, m, chunks, kept, &factor, error);
+  free(kept);
+  if (status != CAROM_OK || factor == 1) return status;
+  scale_model(m, optimizer, factor);
+  (*moved)++;
+  return CAROM_OK;
+}
+
 /* ---- all properties -------------------------------------------------------------------------- */
 
 static carom_status search_segment(const property_search *s, carom_model *m,
@@ -174,9 +244,10 @@ carom_status property_search_run(const property_search *search, carom_model *m,
                                  const carom_chunks *chunks, adamw *optimizer, int *moved,
                                  carom_error *error) {
   *moved = 0;
+  carom_status status = search_scale(search, m, chunks, optimizer, moved, error);
   // restitution first: it shows in the normal motion, whatever the friction, while the impulse of
   // a sliding contact depends on both
-  carom_status status = search_segment(search, m, chunks, optimizer, true, moved, error);
+  if (status == CAROM_OK) status = search_segment(search, m, chunks, optimizer, true, moved, error);
   if (status == CAROM_OK)
     status = search_segment(search, m, chunks, optimizer, false, moved, error);
   return status;

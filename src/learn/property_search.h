@@ -7,6 +7,10 @@
  * of one property after the other, on the training chunks in which its contact occurs, and moves it
  * where the loss falls clearly; descent goes on from there.
  *
+ * CMr has one more such number. Motion alone does not tell masses from the scale of the potential,
+ * but epsilon in A + epsilon I weighs the less the smaller the masses are: their common scale is
+ * searched too, where epsilon is not learned itself.
+ *
  * A search depends on the model's parameters and the chunks alone: it keeps no state. */
 #ifndef CAROM_LEARN_PROPERTY_SEARCH_H
 #define CAROM_LEARN_PROPERTY_SEARCH_H
@@ -18,8 +22,8 @@
 /* The chunks that each property is tried on. */
 typedef struct property_search {
   int property_count;
-  int *counts;  /* [property_count] */
-  int *indices; /* [property_count][SEARCH_CHUNKS], the first `counts` of each are used */
+  int *counts;  /* [property_count + 1]; the last one is of chunks with any contact */
+  int *indices; /* [property_count + 1][SEARCH_CHUNKS], the first `counts` of each are used */
 } property_search;
 
 /* Finds the chunks of each property; the search needs no more than these afterwards. */
@@ -27,7 +31,7 @@ carom_status property_search_make(property_search *search, const carom_model *mo
                                   const carom_chunks *chunks, carom_error *error);
 void property_search_free(property_search *search);
 
-/* Tries every restitution, then every friction. A property that moves takes up descent without its
+/* Tries the scale of mass (CMr), every restitution, then every friction. A property that moves takes up descent without its
  * old momentum; `moved` gets their number. Contact programs of trials count in no report: what is
  * kept is met again by the training. After an error no property stands at a trial's value. */
 carom_status property_search_run(const property_search *search, carom_model *model,
