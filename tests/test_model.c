@@ -541,7 +541,7 @@ static void test_loss_derivatives(void **state) {
 
 /* ---- behaviour ---------------------------------------------------------------------------------- */
 
-/* The same bits from any number of threads. */
+/* The same bits from any number of threads, in double and in single precision. */
 static void test_same_bits_from_any_threads(void **state) {
   (void)state;
   carom_system *s;
@@ -549,11 +549,13 @@ static void test_same_bits_from_any_threads(void **state) {
   assert_int_equal(carom_system_load("cp3", &s, &error), CAROM_OK);
   carom_chunks chunks;
   simulate_chunks(s, 170, &chunks);
-  double *first = NULL;
-  for (int threads = 1; threads <= 4; threads *= 2) {
+  double *first[2] = {NULL, NULL};
+  for (int run = 0; run < 6; run++) {
+    const int threads = 1 << run / 2, single = run % 2;
     carom_model_options options = carom_default_model_options(s);
     options.hidden_size = 64;
     options.threads = threads;
+    options.single_precision = single;
     carom_model *m;
     assert_int_equal(carom_model_create(s, &options, &m, &error), CAROM_OK);
     int count = carom_model_parameter_count(m);
@@ -561,15 +563,17 @@ static void test_same_bits_from_any_threads(void **state) {
     assert_int_equal(
         carom_model_loss(m, &chunks, chunks.count, NULL, result + count, result, NULL, &error),
         CAROM_OK);
-    if (first == NULL) {
-      first = result;
+    if (first[single] == NULL) {
+      first[single] = result;
     } else {
-      assert_memory_equal(first, result, sizeof(double) * (size_t)(count + 1));
+      assert_memory_equal(first[single], result, sizeof(double) * (size_t)(count + 1));
       free(result);
     }
     carom_model_destroy(m);
   }
-  free(first);
+  assert_true(first[0][0] != first[1][0]);
+  free(first[0]);
+  free(first[1]);
   free(chunks.x);
   free(chunks.v);
   carom_system_destroy(s);

@@ -13,8 +13,9 @@
  *     "dataset": {"train", "val", "test", "chunk", "steps", "share", "noise", "contact"}
  *   }
  *
- * `dataset` says how the data was made, or how trajectories given as data are cut. The file is
- * written when everything that a run begins with is there: a folder that has it holds a run. */
+ * `dataset` says how the data was made, or how trajectories given as data are cut; a data set that
+ * was given is taken as it is, whatever stands there. The file is written when everything that a run
+ * begins with is there: a folder that has it holds a run. */
 #ifndef CAROM_IO_RUN_CONFIG_H
 #define CAROM_IO_RUN_CONFIG_H
 
