@@ -67,7 +67,7 @@ static void put_model(FILE *out, const carom_model_options *o, const carom_model
   put_integer(out, "hidden", o->hidden_size, usual->hidden_size);
   put_integer(out, "layers", o->hidden_layers, usual->hidden_layers);
   if (!o->elastic_term && usual->elastic_term) fputs(" --no-elastic-term", out);
-  if (o->single_precision) fputs(" --single", out);
+  if (!o->single_precision) fputs(" --double", out);
   if (o->learn_regularizer) fputs(" --learn-regularizer", out);
   put_number(out, "initial-friction", o->initial_friction, usual->initial_friction);
 }

@@ -26,7 +26,7 @@ typedef struct train_arguments {
   bool has_seed;
   uint64_t seed;
   bool no_elastic_term;
-  bool single_precision;
+  bool double_precision;
   double initial_friction; /* 0 */
   bool learn_regularizer;
   dataset_arguments dataset;

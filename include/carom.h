@@ -366,7 +366,7 @@ typedef struct carom_model_options {
   bool learn_regularizer;      /* false: epsilon of CMr stays as it is */
   bool elastic_term; /* true: beside the network, the potential has a quadratic of the strain of each
                         segment whose length the scene bounds; the paper has none */
-  bool single_precision;       /* arithmetic of the network; physics is always double */
+  bool single_precision; /* true: arithmetic of the network. Physics is always double */
   double dt;                   /* of the data: the scene's */
   int threads;                 /* 0: all */
   double initial_friction;     /* frictions start uniform between 0 and this: 0.2. The paper has 1,

@@ -23,7 +23,7 @@ cat <<END
 Three pendulums hang in a chain, swing, and hit rough ground. From 800 pieces of 5 states of their
 motion carom learns what it is not told: masses, potential energy, friction and restitution.
 END
-show train cp3 --single --epochs "$epochs" -o "$folder"
+show train cp3 --epochs "$epochs" -o "$folder"
 show evaluate "$folder"
 
 cat <<END

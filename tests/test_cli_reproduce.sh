@@ -104,7 +104,7 @@ holds "as in the file" cmp out again/learning.json
 
 # --- the command that the tables name makes the same run
 expect 0 'runs +1 trained' reproduce learning --tasks cp3 --models cm-cd-chnn --paper --epochs 1 \
-  --lr 0.002 --single --noise 0.01 --share 0.3 --contact cmr --batch 7 "${small[@]}" \
+  --lr 0.002 --double --noise 0.01 --share 0.3 --contact cmr --batch 7 "${small[@]}" \
   -o "the paper's"
 command=$(grep -o '`carom train [^`]*`' "the paper's/learning.md" | tr -d '`')
 holds "it names --paper" grep -q -- '--paper' <<<"$command"

@@ -359,6 +359,7 @@ static void golden_training_open(golden_training *g, const char *task, const cha
   if (carom_system_load(scene, &g->system, &error) != CAROM_OK) fail_msg("%s", error.message);
   carom_model_options options = carom_default_model_options(g->system);
   options.elastic_term = false;
+  options.single_precision = false;
   options.hidden_size = (int)golden_number(g->root, "hidden_size");
   options.hidden_layers = (int)golden_number(g->root, "num_layers");
   if (carom_model_create(g->system, &options, &g->model, &error) != CAROM_OK)
@@ -500,6 +501,7 @@ static void test_loss_derivatives(void **state) {
       options.hidden_size = 12;
       options.hidden_layers = 2;
       options.learn_regularizer = true;
+      options.single_precision = false;
       options.seed = (uint64_t)(kind + 1);
       assert_int_equal(carom_model_options_by_name(carom_model_name(kind), &options, &error),
                        CAROM_OK);

@@ -1,6 +1,7 @@
 /* The search for frictions and restitutions, on disks that fly free in a box: with a potential that is
  * flat and the true masses, only the properties of contacts are left to be wrong. */
 #include "learn/model.h"
+#include "learn/simplex.h"
 #include "learn/trainer.h"
 #include "support/systems.h"
 
@@ -99,6 +100,43 @@ static int run_search(const fixture *f, carom_model *m, adamw *optimizer) {
   return moved;
 }
 
+/* ---- the simplex ----------------------------------------------------------------------------- */
+
+/* A valley with a kink along x + 2 y = 1, which falls slowly to (0.6, 0.2). */
+static carom_status valley(void *user, const double at[2], double *value, carom_error *error) {
+  (void)error;
+  int *calls = user;
+  (*calls)++;
+  *value = 10 * fabs(at[0] + 2 * at[1] - 1) + fabs(at[0] - 0.6) + (at[0] < -1 ? INFINITY : 0);
+  return *calls > 1000 ? CAROM_INTERRUPTED : CAROM_OK;
+}
+
+// from a place where every step along an axis goes up
+static void simplex_follows_a_valley(void **state) {
+  (void)state;
+  int calls = 0;
+  double at[2] = {0.2, 0.4}, value;
+  assert_int_equal(valley(&calls, at, &value, NULL), CAROM_OK);
+  for (int i = 0; i < 4; i++) {
+    double beside[2] = {at[0], at[1]}, there;
+    beside[i / 2] += i % 2 ? 0.01 : -0.01;
+    valley(&calls, beside, &there, NULL);
+    assert_true(there > value);
+  }
+  calls = 0;
+  const double step[2] = {0.01, 0.01};
+  assert_int_equal(simplex_minimise(valley, &calls, step, 80, at, &value, NULL), CAROM_OK);
+  assert_in_range(calls, 78, 83);
+  assert_true(value < 0.05);
+  assert_near(at[0], 0.6, 0.05);
+  assert_near(at[1], 0.2, 0.03);
+  // an error ends it
+  calls = 990;
+  assert_int_equal(simplex_minimise(valley, &calls, step, 80, at, &value, NULL), CAROM_INTERRUPTED);
+}
+
+/* ---- the search ------------------------------------------------------------------------------ */
+
 static const double high[3] = {2, 1.9, 1.8}, dull[3] = {0.1, 0.95, 0.3};
 
 // from contacts that stick, where descent has no gradient, to the neighbourhood of the truth
@@ -109,12 +147,12 @@ static void finds_the_truth(void **state) {
   assert_true(adamw_init(&optimizer, m->parameter_count));
   for (int i = 0; i < m->parameter_count; i++) optimizer.m[i] = optimizer.v[i] = 1;
   const double before = loss_of(f, m);
-  assert_int_equal(run_search(f, m, &optimizer), 4);
+  assert_true(run_search(f, m, &optimizer) >= 4);
   const double *p = m->parameters;
   assert_near(p[m->friction + LEFT], 0.31, 0.02);
-  assert_near(p[m->friction + BOTTOM], 0.16, 0.02);
+  assert_near(p[m->friction + BOTTOM], 0.16, 1e-3); // the pair was tried together
   assert_near(p[m->restitution + LEFT] / 6 + 0.5, 0.87, 0.02);
-  assert_near(p[m->restitution + BOTTOM] / 6 + 0.5, 0.44, 0.02);
+  assert_near(p[m->restitution + BOTTOM] / 6 + 0.5, 0.44, 2e-3);
   assert_true(loss_of(f, m) < 0.1 * before);
   // a contact that never occurs stays, and so do its moments; the others lose their momentum
   assert_true(p[m->friction + TOP] == 1.8 && p[m->restitution + TOP] == 6 * (0.3 - 0.5));
@@ -197,7 +235,8 @@ static void in_a_training(void **state) {
     for (int k = 1; k <= 6; k++) {
       carom_epoch epoch;
       assert_int_equal(carom_trainer_epoch(trainer, &epoch, NULL), CAROM_OK);
-      assert_int_equal(epoch.moves, every == 3 && k == 4 ? 4 : 0);
+      assert_int_equal(epoch.moves >= 4, every == 3 && k == 4);
+      assert_int_equal(epoch.moves > 0, every == 3 && k == 4);
     }
     assert_near(m->parameters[m->friction + LEFT], every == 0 ? 2 : 0.31, every == 0 ? 1e-9 : 0.05);
     carom_trainer_destroy(trainer);
@@ -207,9 +246,9 @@ static void in_a_training(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(finds_the_truth),      cmocka_unit_test(leaves_the_truth),
-      cmocka_unit_test(scales_masses_of_cmr), cmocka_unit_test(same_bits_with_threads),
-      cmocka_unit_test(in_a_training),
+      cmocka_unit_test(simplex_follows_a_valley), cmocka_unit_test(finds_the_truth),
+      cmocka_unit_test(leaves_the_truth),         cmocka_unit_test(scales_masses_of_cmr),
+      cmocka_unit_test(same_bits_with_threads),   cmocka_unit_test(in_a_training),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

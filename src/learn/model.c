@@ -19,6 +19,7 @@ carom_model_options carom_default_model_options(const carom_system *system) {
       .shared_properties = system->shared_properties,
       .dt = system->dt,
       .elastic_term = true,
+      .single_precision = true,
       .initial_friction = 0.2,
   };
 }

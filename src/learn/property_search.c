@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "learn/model.h"
+#include "learn/simplex.h"
 #include "physics/collision.h"
 
 #include <math.h>
@@ -86,6 +87,17 @@ typedef struct trial {
   bool restitution;
 } trial;
 
+static trial trial_of(const property_search *s, carom_model *m, const carom_chunks *chunks,
+                      int property, bool restitution) {
+  const int first = restitution ? m->restitution : m->friction;
+  return (trial){.model = m,
+                 .chunks = chunks,
+                 .count = s->counts[property],
+                 .indices = s->indices + property * SEARCH_CHUNKS,
+                 .parameter = &m->parameters[first + property],
+                 .restitution = restitution};
+}
+
 // the parameter that stands for a value; see model_expand
 static double parameter_of(const trial *t, double value) {
   return t->restitution ? 6.0 * (value - 0.5) : value;
@@ -149,6 +161,64 @@ static carom_status search_value(const trial *t, int trials, const double *value
     if (*moved) *t->parameter = parameter_of(t, value);
   }
   if (!*moved) *t->parameter = before;
+  return status;
+}
+
+/* ---- both properties of a contact ------------------------------------------------------------ */
+
+/* Loss of the chunks of one contact as a function of its friction and restitution. */
+typedef struct pair_trial {
+  trial friction, restitution;
+} pair_trial;
+
+static carom_status try_pair(void *user, const double at[2], double *loss, carom_error *error) {
+  const pair_trial *t = user;
+  *t->friction.parameter = parameter_of(&t->friction, fmax(at[0], 0));
+  return try_value(&t->restitution, fmin(fmax(at[1], 0), 1), loss, error);
+}
+
+// moves both, or leaves both
+static carom_status search_pair(pair_trial *t, double loss, bool *moved, carom_error *error) {
+  enum { EVALUATIONS = 40 };
+  const double before[2] = {*t->friction.parameter, *t->restitution.parameter};
+  double at[2] = {fmax(before[0], 0), fmin(fmax(before[1] / 6 + 0.5, 0), 1)};
+  const double step[2] = {0.01, at[1] < 0.5 ? 0.01 : -0.01};
+  const double loss_before = loss;
+  carom_status status = simplex_minimise(try_pair, t, step, EVALUATIONS, at, &loss, error);
+  *moved = status == CAROM_OK && loss < CLEAR_GAIN * loss_before;
+  *t->friction.parameter = *moved ? parameter_of(&t->friction, fmax(at[0], 0)) : before[0];
+  *t->restitution.parameter =
+      *moved ? parameter_of(&t->restitution, fmin(fmax(at[1], 0), 1)) : before[1];
+  return status;
+}
+
+// the contacts whose chunks have more than the mean loss of all contacts'
+static carom_status search_pairs(const property_search *s, carom_model *m,
+                                 const carom_chunks *chunks, adamw *optimizer, int *moved,
+                                 carom_error *error) {
+  // one pair for all contacts is pinned down by many events
+  if (s->property_count == 1) return CAROM_OK;
+  double *losses = calloc((size_t)s->property_count + 1, sizeof(double)), mean = 0;
+  if (losses == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d losses", s->property_count);
+  carom_status status = CAROM_OK;
+  int counted = 0;
+  for (int k = 0; k < s->property_count && status == CAROM_OK; k++) {
+    if (s->counts[k] == 0) continue;
+    status = carom_model_loss(m, chunks, s->counts[k], s->indices + k * SEARCH_CHUNKS, &losses[k],
+                              NULL, NULL, error);
+    mean += (losses[k] - mean) / ++counted;
+  }
+  for (int k = 0; k < s->property_count && status == CAROM_OK; k++) {
+    if (s->counts[k] == 0 || losses[k] < mean) continue;
+    const int entries[2] = {m->friction + k, m->restitution + k};
+    pair_trial pair = {trial_of(s, m, chunks, k, false), trial_of(s, m, chunks, k, true)};
+    bool moves;
+    status = search_pair(&pair, losses[k], &moves, error);
+    for (int i = 0; i < 2 && moves; i++) optimizer->m[entries[i]] = 0.0;
+    *moved += moves ? 2 : 0;
+  }
+  free(losses);
   return status;
 }
 
@@ -222,12 +292,7 @@ static carom_status search_segment(const property_search *s, carom_model *m,
   const int first = restitution ? m->restitution : m->friction;
   for (int k = 0; k < s->property_count; k++) {
     if (s->counts[k] == 0) continue;
-    const trial t = {.model = m,
-                     .chunks = chunks,
-                     .count = s->counts[k],
-                     .indices = s->indices + k * SEARCH_CHUNKS,
-                     .parameter = &m->parameters[first + k],
-                     .restitution = restitution};
+    const trial t = trial_of(s, m, chunks, k, restitution);
     bool moves;
     carom_status status = restitution
                               ? search_value(&t, RESTITUTION_TRIALS, RESTITUTIONS, &moves, error)
@@ -250,5 +315,6 @@ carom_status property_search_run(const property_search *search, carom_model *m,
   if (status == CAROM_OK) status = search_segment(search, m, chunks, optimizer, true, moved, error);
   if (status == CAROM_OK)
     status = search_segment(search, m, chunks, optimizer, false, moved, error);
+  if (status == CAROM_OK) status = search_pairs(search, m, chunks, optimizer, moved, error);
   return status;
 }

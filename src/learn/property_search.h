@@ -7,6 +7,9 @@
  * of one property after the other, on the training chunks in which its contact occurs, and moves it
  * where the loss falls clearly; descent goes on from there.
  *
+ * Friction and restitution of one contact trade off against each other in a valley with a kink at its
+ * bottom, which neither leads along: where each contact has its own, both are then tried together.
+ *
  * CMr has one more such number. Motion alone does not tell masses from the scale of the potential,
  * but epsilon in A + epsilon I weighs the less the smaller the masses are: their common scale is
  * searched too, where epsilon is not learned itself.
@@ -31,7 +34,8 @@ carom_status property_search_make(property_search *search, const carom_model *mo
                                   const carom_chunks *chunks, carom_error *error);
 void property_search_free(property_search *search);
 
-/* Tries the scale of mass (CMr), every restitution, then every friction. A property that moves takes up descent without its
+/* Tries the scale of mass (CMr), every restitution, every friction, then
+ * pairs of them. A property that moves takes up descent without its
  * old momentum; `moved` gets their number. Contact programs of trials count in no report: what is
  * kept is met again by the training. After an error no property stands at a trial's value. */
 carom_status property_search_run(const property_search *search, carom_model *model,
