@@ -143,6 +143,24 @@ static void single_precision(void **state) {
   }
 }
 
+// denormal numbers are flushed inside only, whatever the network is full of
+static void denormals_come_back(void **state) {
+  (void)state;
+  for (int single = 0; single < 2; single++) {
+    network_case c;
+    set_up_case(&c, "cp3", false, single);
+    for (int i = 0; i < COUNT * c.size; i++) c.x[i] *= -40;
+    assert_true(isfinite(gradient_sum(&c)));
+    double *bars = calloc((size_t)(c.parameter_count + COUNT * c.size), sizeof(double));
+    c.network.base.gradient_vjp(&c.network.base, &c.physics, COUNT, c.x, c.record, c.weights,
+                                bars + c.parameter_count, bars, &c.memory);
+    volatile double small = 1e-310;
+    assert_true(small * 0.5 > 0);
+    free(bars);
+    tear_down_case(&c);
+  }
+}
+
 // there is no elasticity at first; with the right coefficients it is the scene's springs
 static void springs(void **state) {
   (void)state;
@@ -176,6 +194,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(derivatives),
       cmocka_unit_test(single_precision),
+      cmocka_unit_test(denormals_come_back),
       cmocka_unit_test(springs),
   };
   const int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include "nn/network_potential.h"
 
+#include "nn/denormals.h"
 #include "nn/elastic_term.h"
 
 #include <string.h>
@@ -30,10 +31,12 @@ static void network_gradient(const potential *self, const model *m, int count, c
                              double *gradient, void *record, arena *scratch) {
   (void)m;
   const network_potential *n = network_of(self);
+  const unsigned before = denormals_flush();
   if (n->rounded != NULL)
     mlp_single_gradient(&n->shape, n->rounded, count, x, gradient, record, scratch);
   else
     mlp_double_gradient(&n->shape, mlp_parameters(n), count, x, gradient, record, scratch);
+  denormals_restore(before);
   if (n->elastic_count > 0) elastic_term_gradient(n->system, n->parameters, count, x, gradient);
 }
 
@@ -43,12 +46,14 @@ static void network_gradient_vjp(const potential *self, const model *m, int coun
   (void)m;
   const network_potential *n = network_of(self);
   double *mlp_bar = parameters_bar + 2 * n->elastic_count;
+  const unsigned before = denormals_flush();
   if (n->rounded != NULL)
     mlp_single_gradient_vjp(&n->shape, n->rounded, count, record, gradient_bar, x_bar, mlp_bar,
                             scratch);
   else
     mlp_double_gradient_vjp(&n->shape, mlp_parameters(n), count, record, gradient_bar, x_bar,
                             mlp_bar, scratch);
+  denormals_restore(before);
   if (n->elastic_count > 0)
     elastic_term_gradient_vjp(n->system, n->parameters, count, x, gradient_bar, x_bar,
                               parameters_bar);
