@@ -80,19 +80,34 @@ static const char *cut_field(char *line) {
   return comma + 1;
 }
 
-/* Adds a line of metrics.csv: epoch is its first column, best the fourth, seconds the seventh;
- * programs, degenerate_programs, failed_programs, worst_residual are the last four. */
-static void add_metrics(char *line, result *r) {
-  if (line[0] < '0' || line[0] > '9') return;
+/* Places of columns of metrics.csv, -1 where there is none. Names of properties stand behind all of
+ * them and may hold commas; what is behind those is counted from the end of a line. */
+typedef struct metrics_columns {
+  int epoch, best, seconds;
+} metrics_columns;
+
+static int find_column(const char *header, const char *name) {
+  const size_t length = strlen(name);
+  for (int column = 0; header != NULL; column++) {
+    if (strncmp(header, name, length) == 0 && header[length] == ',') return column;
+    header = strchr(header, ',');
+    if (header != NULL) header++;
+  }
+  return -1;
+}
+
+/* Adds a line of metrics.csv; programs, degenerate_programs, failed_programs, worst_residual are the
+ * last four columns. */
+static void add_metrics(const metrics_columns *columns, char *line, result *r) {
   cut_field(line);
   r->unsolved += atoll(cut_field(line));
   cut_field(line);
   r->programs += atoll(cut_field(line));
-  for (int column = 0; line != NULL && column < 7; column++) {
+  for (int column = 0; line != NULL; column++) {
     const char *field = strsep(&line, ",");
-    if (column == 0) r->epochs = atoi(field);
-    if (column == 3 && atoi(field) != 0) r->best_epoch = r->epochs;
-    if (column == 6) r->seconds += atof(field);
+    if (column == columns->epoch) r->epochs = atoi(field);
+    if (column == columns->best && atoi(field) != 0) r->best_epoch = r->epochs;
+    if (column == columns->seconds) r->seconds += atof(field);
   }
 }
 
@@ -104,10 +119,15 @@ static carom_status load_metrics(const char *folder, result *r, carom_error *err
     return error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", path, strerror(errno));
   char *line = NULL;
   size_t room = 0;
-  while (getline(&line, &room, file) > 0) add_metrics(line, r);
+  metrics_columns columns = {-1, -1, -1};
+  if (getline(&line, &room, file) > 0)
+    columns = (metrics_columns){find_column(line, "epoch"), find_column(line, "best"),
+                                find_column(line, "seconds")};
+  while (getline(&line, &room, file) > 0) add_metrics(&columns, line, r);
   free(line);
   fclose(file);
-  return CAROM_OK;
+  if (columns.epoch >= 0 && columns.best >= 0 && columns.seconds >= 0) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_DATA, "%s: has no columns epoch, best and seconds", path);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */

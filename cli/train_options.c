@@ -74,7 +74,7 @@ static const struct argp_option training_options[] = {
      "try frictions and restitutions far from where they stand every N epochs (25; 0: never)", 3},
     {"paper", KEY_PAPER, NULL, 0,
      "the paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, frictions that "
-     "start between 0 and 1",
+     "start between 0 and 1, no search of them and no elastic term",
      3},
     {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "weight decay of the optimiser, AdamW (1e-4)", 3},
     {0}};

@@ -453,7 +453,7 @@ typedef struct carom_train_options {
 
 CAROM_API carom_train_options carom_default_train_options(void);
 
-/* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters. */
+/* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, no search. */
 CAROM_API carom_train_options carom_paper_train_options(void);
 
 /* What an epoch gave. */
