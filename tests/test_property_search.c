@@ -3,6 +3,7 @@
 #include "learn/model.h"
 #include "learn/simplex.h"
 #include "learn/trainer.h"
+#include "support/data_fixture.h"
 #include "support/systems.h"
 
 #include <math.h>
@@ -28,32 +29,17 @@ static const char scene[] =
     "              \"speed\": 1, \"rate\": 5}}";
 enum { LEFT, BOTTOM, TOP };
 
-typedef struct fixture {
-  carom_system *system;
-  carom_dataset *data;
-} fixture;
-
 static int set_up(void **state) {
-  fixture *f = calloc(1, sizeof *f);
-  f->system = parse_system(scene);
-  carom_dataset_options options = carom_default_dataset_options(f->system);
+  carom_system *system = parse_system(scene);
+  carom_dataset_options options = carom_default_dataset_options(system);
   options.train = 60;
   options.validation = 5;
   options.test = 1;
-  *state = f;
-  return carom_dataset_generate(f->system, NULL, &options, &f->data, NULL) == CAROM_OK ? 0 : -1;
-}
-
-static int tear_down(void **state) {
-  fixture *f = *state;
-  carom_dataset_destroy(f->data);
-  carom_system_destroy(f->system);
-  free(f);
-  return 0;
+  return data_fixture_make(system, options, state);
 }
 
 // the truth, but for friction and restitution
-static carom_model *make_model_of(const fixture *f, carom_contact_model kind, int threads,
+static carom_model *make_model_of(const data_fixture *f, carom_contact_model kind, int threads,
                                   const double friction[3], const double restitution[3]) {
   carom_model_options options = carom_default_model_options(f->system);
   options.contact = kind;
@@ -77,12 +63,12 @@ static carom_model *make_model_of(const fixture *f, carom_contact_model kind, in
   return m;
 }
 
-static carom_model *make_model(const fixture *f, int threads, const double friction[3],
+static carom_model *make_model(const data_fixture *f, int threads, const double friction[3],
                                const double restitution[3]) {
   return make_model_of(f, CAROM_CM, threads, friction, restitution);
 }
 
-static double loss_of(const fixture *f, carom_model *m) {
+static double loss_of(const data_fixture *f, carom_model *m) {
   double loss;
   assert_int_equal(
       carom_model_loss(m, &f->data->train, f->data->train.count, NULL, &loss, NULL, NULL, NULL),
@@ -90,7 +76,7 @@ static double loss_of(const fixture *f, carom_model *m) {
   return loss;
 }
 
-static int run_search(const fixture *f, carom_model *m, adamw *optimizer) {
+static int run_search(const data_fixture *f, carom_model *m, adamw *optimizer) {
   property_search search;
   int moved = -1;
   assert_int_equal(property_search_make(&search, m, &f->data->train, NULL), CAROM_OK);
@@ -141,7 +127,7 @@ static const double high[3] = {2, 1.9, 1.8}, dull[3] = {0.1, 0.95, 0.3};
 
 // from contacts that stick, where descent has no gradient, to the neighbourhood of the truth
 static void finds_the_truth(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *m = make_model(f, 1, high, dull);
   adamw optimizer;
   assert_true(adamw_init(&optimizer, m->parameter_count));
@@ -165,7 +151,7 @@ static void finds_the_truth(void **state) {
 
 // there is nothing to find at the truth: not a bit changes
 static void leaves_the_truth(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   const double friction[] = {0.31, 0.16, 0.16}, restitution[] = {0.87, 0.44, 0.44};
   carom_model *m = make_model(f, 1, friction, restitution),
               *kept = make_model(f, 1, friction, restitution);
@@ -181,7 +167,7 @@ static void leaves_the_truth(void **state) {
 
 // smaller masses make epsilon of CMr weigh less: the data, made by CM, asks for them
 static void scales_masses_of_cmr(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   const double friction[] = {0.31, 0.16, 0.16}, restitution[] = {0.87, 0.44, 0.44};
   carom_model *m = make_model_of(f, CAROM_CMR, 1, friction, restitution);
   // a potential, to be scaled along
@@ -205,7 +191,7 @@ static void scales_masses_of_cmr(void **state) {
 }
 
 static void same_bits_with_threads(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *models[3];
   for (int k = 0; k < 3; k++) {
     models[k] = make_model(f, 1 << k, high, dull);
@@ -222,7 +208,7 @@ static void same_bits_with_threads(void **state) {
 
 // a training searches between epochs, as often as it was told, and says what it moved
 static void in_a_training(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_train_options options = carom_default_train_options();
   options.epochs = 6;
   options.batch = 30;
@@ -250,5 +236,5 @@ int main(void) {
       cmocka_unit_test(leaves_the_truth),         cmocka_unit_test(scales_masses_of_cmr),
       cmocka_unit_test(same_bits_with_threads),   cmocka_unit_test(in_a_training),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, data_fixture_free);
 }

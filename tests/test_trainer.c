@@ -1,6 +1,7 @@
 /* Training: the optimiser against numbers by hand, rates, the order of the chunks, epochs, stopping
  * and going on in memory, and what happens to numbers that are not finite. */
 #include "learn/trainer.h"
+#include "support/data_fixture.h"
 #include "support/messages.h"
 #include "support/systems.h"
 
@@ -16,34 +17,18 @@
 
 enum { TRAIN = 11, VALIDATION = 5, BATCH = 4, BATCHES = 3, EPOCHS = 3 };
 
-/* A system with a little data, shared by all tests. */
-typedef struct fixture {
-  carom_system *system;
-  carom_dataset *data;
-} fixture;
-
 static int set_up(void **state) {
-  fixture *f = calloc(1, sizeof *f);
-  if (carom_system_load("cp3", &f->system, NULL) != CAROM_OK) return -1;
-  carom_dataset_options options = carom_default_dataset_options(f->system);
+  carom_system *system = load_system("cp3");
+  carom_dataset_options options = carom_default_dataset_options(system);
   options.train = TRAIN;
   options.validation = VALIDATION;
   options.test = 1;
   options.steps = 30;
   options.threads = 1;
-  *state = f;
-  return carom_dataset_generate(f->system, NULL, &options, &f->data, NULL) == CAROM_OK ? 0 : -1;
+  return data_fixture_make(system, options, state);
 }
 
-static int tear_down(void **state) {
-  fixture *f = *state;
-  carom_dataset_destroy(f->data);
-  carom_system_destroy(f->system);
-  free(f);
-  return 0;
-}
-
-static carom_model *make_model(const fixture *f) {
+static carom_model *make_model(const data_fixture *f) {
   carom_model_options options = carom_default_model_options(f->system);
   options.hidden_layers = 2;
   options.hidden_size = 8;
@@ -63,7 +48,7 @@ static carom_train_options train_options(void) {
   return options;
 }
 
-static carom_trainer *make_trainer(const fixture *f, carom_model *model,
+static carom_trainer *make_trainer(const data_fixture *f, carom_model *model,
                                    const carom_train_options *options) {
   carom_trainer *trainer;
   carom_error error = {0};
@@ -173,7 +158,7 @@ static void shuffles_evenly(void **state) {
 
 // with a rate that changes nothing an epoch's losses are those of all chunks, each counted once
 static void epoch_covers_the_data(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *model = make_model(f);
   carom_train_options options = train_options();
   options.learning_rate = 1e-200;
@@ -199,7 +184,7 @@ static void epoch_covers_the_data(void **state) {
 
 // an epoch is its batches, in the order of (seed, epoch)
 static void epoch_is_steps(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *models[2] = {make_model(f), make_model(f)};
   const carom_train_options options = train_options();
   carom_trainer *whole = make_trainer(f, models[0], &options);
@@ -237,7 +222,7 @@ static bool remember(void *user, const carom_epoch *epoch) {
 }
 
 static void run_learns_and_tracks_the_best(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *model = make_model(f);
   carom_train_options options = train_options();
   options.epochs = 20;
@@ -264,7 +249,7 @@ static void run_learns_and_tracks_the_best(void **state) {
 }
 
 static void without_validation(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *model = make_model(f);
   carom_dataset data = *f->data;
   data.validation = (carom_chunks){0};
@@ -295,7 +280,7 @@ static bool stop_at(void *user, int64_t done, int64_t total) {
 
 // stopped after any batch, or after any epoch, it ends at the same bits
 static void stopping_changes_nothing(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_train_options options = train_options();
   options.search_every = 1;
   carom_model *model = make_model(f);
@@ -347,7 +332,7 @@ static int segment_offset(const carom_model *model, const char *name) {
 
 // a weight that is not a number: named by epoch and batch, and nothing else is touched
 static void not_finite(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *model = make_model(f);
   const carom_train_options options = train_options();
   carom_trainer *trainer = make_trainer(f, model, &options);
@@ -388,7 +373,7 @@ static void refuse(carom_model *model, const carom_dataset *data,
 }
 
 static void bad_data(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *model = make_model(f);
   const carom_train_options options = train_options();
   carom_dataset data = *f->data;
@@ -413,7 +398,7 @@ static void bad_data(void **state) {
 }
 
 static void bad_options(void **state) {
-  fixture *f = *state;
+  data_fixture *f = *state;
   carom_model *model = make_model(f);
   carom_train_options options = train_options();
 #define REFUSE(field, value) \
@@ -463,5 +448,5 @@ int main(void) {
       cmocka_unit_test(bad_data),
       cmocka_unit_test(bad_options),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, data_fixture_free);
 }
