@@ -112,6 +112,34 @@ static json_t *contacts_json(const result_list *list) {
   return tables;
 }
 
+// how far the worst contact that occurs in the data is off
+static double worst_contact(const json_t *contacts, const char *learned, const char *truth) {
+  double worst = 0.0;
+  const json_t *row;
+  size_t k;
+  json_array_foreach(contacts, k, row) {
+    if (json_at(row, "states") > 0)
+      worst = fmax(worst, fabs(json_at(row, learned) - json_at(row, truth)));
+  }
+  return worst;
+}
+
+// each run of tasks where each contact has its own properties
+static json_t *contact_runs_json(const result_list *list) {
+  json_t *rows = json_array();
+  for (int k = 0; k < list->count; k++) {
+    const result *r = &list->items[k];
+    if (r->shared_properties) continue;
+    const json_t *contacts = json_object_get(r->evaluation, "contacts");
+    json_array_append_new(
+        rows,
+        json_pack("{ss ss si sf sf}", "task", r->task, "model", r->model, "seed", r->seed,
+                  "friction_off", worst_contact(contacts, "friction", "scene_friction"),
+                  "restitution_off", worst_contact(contacts, "restitution", "scene_restitution")));
+  }
+  return rows;
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 /* What an evaluation says of one number over trajectories. */
@@ -240,7 +268,8 @@ static json_t *runs_json(const result_list *list) {
 }
 
 json_t *learning_json(const result_list *list, const char *command) {
-  return json_pack("{ss ss so so so so so}", "carom_version", carom_version(), "command", command,
-                   "properties", properties_json(list), "masses", masses_json(list), "contacts",
-                   contacts_json(list), "errors", errors_json(list), "runs", runs_json(list));
+  return json_pack("{ss ss so so so so so so}", "carom_version", carom_version(), "command",
+                   command, "properties", properties_json(list), "masses", masses_json(list),
+                   "contact_runs", contact_runs_json(list), "contacts", contacts_json(list),
+                   "errors", errors_json(list), "runs", runs_json(list));
 }

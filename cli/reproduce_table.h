@@ -10,6 +10,7 @@
  *     "carom_version", "command",       the program and the command that wrote it
  *     "properties": [{"task", "model", "seeds", "friction": VALUE, "restitution": VALUE}],
  *     "masses": [{"task", "model", "seeds", "body", "index", "ratio": VALUE}],
+ *     "contact_runs": [{"task", "model", "seed", "friction_off", "restitution_off"}],
  *     "contacts": [{"task", "model", "seed", "training_chunks", "contacts": [
  *                   {"contact", "friction", "scene_friction", "restitution", "scene_restitution",
  *                    "states", "chunks"}]}],

@@ -117,6 +117,25 @@ static void put_label(FILE *out, const char *label) {
   fputs(" |", out);
 }
 
+static void put_contact_runs(FILE *out, const json_t *rows) {
+  static const char *const columns[] = {"task", "model", "seed", "mu off by", "e off by", NULL};
+  fputs(
+      "\n## Properties of single contacts\n\n"
+      "Tasks where each contact has its own. Of each run the worst contact that occurs in its "
+      "training data:\n",
+      out);
+  put_head(out, columns);
+  const json_t *row;
+  size_t k;
+  json_array_foreach(rows, k, row) {
+    put_names(out, row);
+    fprintf(out, " %d |", (int)json_at(row, "seed"));
+    put_fixed(out, json_at(row, "friction_off"), 5);
+    put_fixed(out, json_at(row, "restitution_off"), 5);
+    fputc('\n', out);
+  }
+}
+
 static void put_contacts(FILE *out, const json_t *tables) {
   static const char *const columns[] = {"task",      "contact", "mu true", "mu learned", "e true",
                                         "e learned", "states",  "chunks",  NULL};
@@ -124,9 +143,8 @@ static void put_contacts(FILE *out, const json_t *tables) {
   size_t t, k;
   if (json_array_size(tables) == 0) return;
   fputs(
-      "\n## Properties of single contacts\n\n"
-      "Tasks where each contact has its own; \"states\" and \"chunks\": how many of the training "
-      "data's have it active. What never occurs cannot be learned.\n",
+      "\nEvery contact; \"states\" and \"chunks\": how many of the training data's have it active. "
+      "What never occurs cannot be learned.\n",
       out);
   json_array_foreach(tables, t, table) {
     fprintf(out, "\n%s, %s, seed %d, %d training chunks:\n", text_of(table, "task"),
@@ -273,6 +291,7 @@ char *learning_text(const json_t *tables) {
           text_of(tables, "carom_version"), json_array_size(runs), text_of(tables, "command"));
   put_properties(out, json_object_get(tables, "properties"));
   put_masses(out, json_object_get(tables, "masses"));
+  put_contact_runs(out, json_object_get(tables, "contact_runs"));
   put_contacts(out, json_object_get(tables, "contacts"));
   put_errors(out, json_object_get(tables, "errors"));
   put_curves(out, json_object_get(tables, "errors"));

@@ -55,6 +55,7 @@ holds "bp5 has no shared friction" test -z "$(row all Friction '| bp5 |')"
 # the paper prints the ratios of CP3 under CP3-e
 has "$(row all Mass '| cp3 | cm-cd-clnn | 2 | m2/m1')" '\| 2.000 \|.*\| 2.0006 \|'
 has "$(row all Mass '| bp5 | cm-cd-clnn | 2 | m5/m1')" '\| 10.000 \|.*\| 10.0024 \|'
+has "$(row all Properties '| bp5 | cm-cd-clnn | 1')" "^\\| bp5 \\| cm-cd-clnn \\| 1 \\| $number \\| $number \\|$"
 has "$(row all Properties '| bp5 | a-c')" \
   "^\| bp5 \| a-c \| 0.400 \| $number \| 0.200 \| $number \| [0-9]+ \| [0-9]+ \|$"
 has "$(row all Properties '| bp5 | e.|top')" '^\| bp5 \| e\\\|top \| 0.100'
