@@ -149,6 +149,36 @@ static void finds_the_truth(void **state) {
   carom_model_destroy(m);
 }
 
+// long chunks in which many of the contacts occur: a search does not run more chunks than there are
+static void work_is_limited(void **state) {
+  (void)state;
+  carom_system *system = load_system("bp5");
+  carom_dataset_options options = carom_default_dataset_options(system);
+  options.train = 40;
+  options.validation = 0;
+  options.test = 1;
+  options.chunk = 40;
+  carom_dataset *data;
+  assert_int_equal(carom_dataset_generate(system, NULL, &options, &data, NULL), CAROM_OK);
+  const carom_model_options model_options = carom_default_model_options(system);
+  carom_model *m;
+  assert_int_equal(carom_model_create(system, &model_options, &m, NULL), CAROM_OK);
+  property_search search;
+  assert_int_equal(property_search_make(&search, m, &data->train, NULL), CAROM_OK);
+  int total = 0, none = 0;
+  for (int k = 0; k < search.property_count; k++) {
+    total += search.counts[k];
+    none += search.counts[k] == 0;
+  }
+  // each of the 30 may round up by one
+  assert_in_range(total, 40, 40 + 30);
+  assert_in_range(none, 0, 3);
+  property_search_free(&search);
+  carom_model_destroy(m);
+  carom_dataset_destroy(data);
+  carom_system_destroy(system);
+}
+
 // there is nothing to find at the truth: not a bit changes
 static void leaves_the_truth(void **state) {
   data_fixture *f = *state;
@@ -232,9 +262,13 @@ static void in_a_training(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(simplex_follows_a_valley), cmocka_unit_test(finds_the_truth),
-      cmocka_unit_test(leaves_the_truth),         cmocka_unit_test(scales_masses_of_cmr),
-      cmocka_unit_test(same_bits_with_threads),   cmocka_unit_test(in_a_training),
+      cmocka_unit_test(simplex_follows_a_valley),
+      cmocka_unit_test(finds_the_truth),
+      cmocka_unit_test(leaves_the_truth),
+      cmocka_unit_test(work_is_limited),
+      cmocka_unit_test(scales_masses_of_cmr),
+      cmocka_unit_test(same_bits_with_threads),
+      cmocka_unit_test(in_a_training),
   };
   return cmocka_run_group_tests(tests, set_up, data_fixture_free);
 }

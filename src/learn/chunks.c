@@ -120,41 +120,55 @@ carom_status trajectories_check(const carom_system *system, const char *what, in
   return CAROM_OK;
 }
 
-/* Counting walks over states; a contact counts once in a state and once in a chunk, however many
- * points of a body touch. `seen` holds the last state and chunk in which a contact was met. */
+carom_status contacts_visit(const carom_system *system, const carom_chunks *chunks,
+                            contacts_visitor visit, void *user, carom_error *error) {
+  const size_t size = (size_t)system->coordinate_count;
+  contact_list active;
+  contact_list_init(&active);
+  bool enough_memory = true;
+  for (int chunk = 0; chunk < chunks->count && enough_memory; chunk++) {
+    for (int k = 1; k < chunks->states && enough_memory; k++) {
+      const size_t state = (size_t)chunk * (size_t)chunks->states + (size_t)k;
+      enough_memory = collision_detect(system, chunks->x + state * size, &active);
+      if (enough_memory) visit(user, chunk, (int64_t)state, &active);
+    }
+  }
+  contact_list_free(&active);
+  if (enough_memory) return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the contacts of a state");
+}
+
+/* A contact counts once in a state and once in a chunk, however many points of a body touch. `seen`
+ * holds the last state and chunk, numbered from 1, in which a contact was met. */
 typedef struct last_seen {
   int64_t state, chunk;
 } last_seen;
 
-static void count_active(const contact_list *active, int64_t state, int64_t chunk, last_seen *seen,
-                         contact_count *counts) {
+typedef struct contact_counter {
+  last_seen *seen;
+  contact_count *counts;
+} contact_counter;
+
+static void count_active(void *user, int chunk, int64_t state, const contact_list *active) {
+  const contact_counter *c = user;
+  const last_seen now = {state + 1, chunk + 1};
   for (int k = 0; k < active->count; k++) {
-    int property = active->ids[k].property;
-    if (seen[property].state != state) counts[property].states++;
-    if (seen[property].chunk != chunk) counts[property].chunks++;
-    seen[property] = (last_seen){state, chunk};
+    const int property = active->ids[k].property;
+    if (c->seen[property].state != now.state) c->counts[property].states++;
+    if (c->seen[property].chunk != now.chunk) c->counts[property].chunks++;
+    c->seen[property] = now;
   }
 }
 
 carom_status contacts_count(const carom_system *system, const carom_chunks *chunks,
                             contact_count *counts, carom_error *error) {
-  size_t possible = (size_t)system->contact_count, size = (size_t)system->coordinate_count;
+  const size_t possible = (size_t)system->contact_count;
   memset(counts, 0, sizeof *counts * possible);
-  last_seen *seen = calloc(possible + 1, sizeof *seen);
-  contact_list active;
-  contact_list_init(&active);
-  bool enough_memory = seen != NULL;
-  // states and chunks are numbered from 1: 0 is "not seen"
-  for (int chunk = 0; chunk < chunks->count && enough_memory; chunk++) {
-    for (int k = 1; k < chunks->states && enough_memory; k++) {
-      size_t state = (size_t)chunk * (size_t)chunks->states + (size_t)k;
-      enough_memory = collision_detect(system, chunks->x + state * size, &active);
-      count_active(&active, (int64_t)state, chunk + 1, seen, counts);
-    }
-  }
-  contact_list_free(&active);
-  free(seen);
-  if (enough_memory) return CAROM_OK;
-  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to count %zu possible contacts",
-                   possible);
+  contact_counter counter = {calloc(possible + 1, sizeof(last_seen)), counts};
+  if (counter.seen == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to count %zu possible contacts",
+                     possible);
+  carom_status status = contacts_visit(system, chunks, count_active, &counter, error);
+  free(counter.seen);
+  return status;
 }

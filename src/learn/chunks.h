@@ -42,6 +42,14 @@ carom_status contacts_flag(const carom_system *system, size_t count, const doubl
 carom_status trajectories_check(const carom_system *system, const char *what, int count, int states,
                                 const double *x, const double *v, carom_error *error);
 
+/* Shows the active contacts of every state of chunks, their first states left out, in order; `state`
+ * counts the states of all chunks. */
+struct contact_list; /* physics/collision.h */
+typedef void (*contacts_visitor)(void *user, int chunk, int64_t state,
+                                 const struct contact_list *active);
+carom_status contacts_visit(const carom_system *system, const carom_chunks *chunks,
+                            contacts_visitor visit, void *user, carom_error *error);
+
 /* How often a possible contact occurs in chunks, their first states left out. */
 typedef struct contact_count {
   int64_t states; /* in which it is active */

@@ -141,8 +141,8 @@ void model_expand(const carom_model *m, double *theta) {
   double *restitution = theta + s->segments[CAROM_RESTITUTION].offset;
   for (int i = 0; i < s->contact_count; i++) {
     int k = m->property_count == 1 ? 0 : i;
-    friction[i] = fmax(p[m->friction + k], 0);
-    restitution[i] = fmin(fmax(p[m->restitution + k] / 6 + 0.5, 0), 1);
+    friction[i] = friction_of(p[m->friction + k]);
+    restitution[i] = restitution_of(p[m->restitution + k]);
   }
   if (m->regularizer >= 0) {
     double a = p[m->regularizer];

@@ -48,6 +48,15 @@ struct carom_model {
   predictor training; /* for chunks, with records kept */
 };
 
+/* Friction and restitution of a parameter, and the parameter of a restitution inside its range (that
+ * of a friction is the friction). */
+static inline double friction_of(double parameter) { return parameter > 0 ? parameter : 0; }
+static inline double restitution_of(double parameter) {
+  const double value = parameter / 6 + 0.5;
+  return value < 0 ? 0 : value > 1 ? 1 : value;
+}
+static inline double restitution_parameter(double value) { return 6 * (value - 0.5); }
+
 /* theta from the parameters, and the reverse: gradient += from theta_bar. */
 void model_expand(const carom_model *m, double *theta);
 void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gradient);

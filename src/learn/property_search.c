@@ -1,6 +1,7 @@
 #include "learn/property_search.h"
 
 #include "base/error.h"
+#include "learn/chunks.h"
 #include "learn/model.h"
 #include "learn/simplex.h"
 #include "physics/collision.h"
@@ -40,33 +41,39 @@ static void note_chunk(property_search *s, int property, int chunk) {
 }
 
 // adds the chunk to those of every property that is active in a state, and to those of all
-static void note_active(property_search *s, const contact_list *active, int chunk) {
+static void note_active(void *user, int chunk, int64_t state, const contact_list *active) {
+  (void)state;
+  property_search *s = user;
   for (int k = 0; k < active->count; k++)
     note_chunk(s, s->property_count == 1 ? 0 : active->ids[k].property, chunk);
   if (active->count > 0) note_chunk(s, s->property_count, chunk);
 }
 
+/* A search runs all these chunks a few dozen times. Where many contacts occur in each chunk, every
+ * property gets fewer of them: together no more than the training has, and at least one. */
+static void limit_work(property_search *s, int most) {
+  int64_t total = 0;
+  for (int k = 0; k < s->property_count; k++) total += s->counts[k];
+  if (total <= most) return;
+  for (int k = 0; k < s->property_count; k++)
+    if (s->counts[k] > 1) s->counts[k] = 1 + (int)((s->counts[k] - 1) * (int64_t)most / total);
+}
+
 carom_status property_search_make(property_search *search, const carom_model *m,
                                   const carom_chunks *chunks, carom_error *error) {
   const size_t count = (size_t)m->property_count;
-  const size_t size = (size_t)m->system->coordinate_count;
   *search = (property_search){.property_count = m->property_count};
   search->counts = calloc(count + 1, sizeof(int));
   search->indices = calloc((count + 1) * SEARCH_CHUNKS, sizeof(int));
-  contact_list active;
-  contact_list_init(&active);
-  bool enough_memory = search->counts != NULL && search->indices != NULL;
-  for (int chunk = 0; chunk < chunks->count && enough_memory; chunk++) {
-    for (int k = 1; k < chunks->states && enough_memory; k++) {
-      const size_t state = (size_t)chunk * (size_t)chunks->states + (size_t)k;
-      enough_memory = collision_detect(m->system, chunks->x + state * size, &active);
-      if (enough_memory) note_active(search, &active, chunk);
-    }
-  }
-  contact_list_free(&active);
-  if (enough_memory) return CAROM_OK;
-  property_search_free(search);
-  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the chunks of %zu properties", count);
+  carom_status status = search->counts != NULL && search->indices != NULL
+                            ? contacts_visit(m->system, chunks, note_active, search, error)
+                            : error_set(error, CAROM_OUT_OF_MEMORY,
+                                        "no memory for the chunks of %zu properties", count);
+  if (status == CAROM_OK)
+    limit_work(search, chunks->count);
+  else
+    property_search_free(search);
+  return status;
 }
 
 void property_search_free(property_search *search) {
@@ -98,9 +105,9 @@ static trial trial_of(const property_search *s, carom_model *m, const carom_chun
                  .restitution = restitution};
 }
 
-// the parameter that stands for a value; see model_expand
+// the parameter that stands for a value
 static double parameter_of(const trial *t, double value) {
-  return t->restitution ? 6.0 * (value - 0.5) : value;
+  return t->restitution ? restitution_parameter(value) : value;
 }
 
 // loss with the parameter at a value; infinite where the prediction leaves the finite numbers
@@ -173,22 +180,23 @@ typedef struct pair_trial {
 
 static carom_status try_pair(void *user, const double at[2], double *loss, carom_error *error) {
   const pair_trial *t = user;
-  *t->friction.parameter = parameter_of(&t->friction, fmax(at[0], 0));
-  return try_value(&t->restitution, fmin(fmax(at[1], 0), 1), loss, error);
+  *t->friction.parameter = friction_of(at[0]);
+  return try_value(&t->restitution, at[1], loss, error);
 }
 
 // moves both, or leaves both
 static carom_status search_pair(pair_trial *t, double loss, bool *moved, carom_error *error) {
   enum { EVALUATIONS = 40 };
   const double before[2] = {*t->friction.parameter, *t->restitution.parameter};
-  double at[2] = {fmax(before[0], 0), fmin(fmax(before[1] / 6 + 0.5, 0), 1)};
+  double at[2] = {friction_of(before[0]), restitution_of(before[1])};
   const double step[2] = {0.01, at[1] < 0.5 ? 0.01 : -0.01};
   const double loss_before = loss;
   carom_status status = simplex_minimise(try_pair, t, step, EVALUATIONS, at, &loss, error);
   *moved = status == CAROM_OK && loss < CLEAR_GAIN * loss_before;
-  *t->friction.parameter = *moved ? parameter_of(&t->friction, fmax(at[0], 0)) : before[0];
-  *t->restitution.parameter =
-      *moved ? parameter_of(&t->restitution, fmin(fmax(at[1], 0), 1)) : before[1];
+  // a place beyond an end of a range has the loss of that end
+  const double restitution = fmin(fmax(at[1], 0), 1);
+  *t->friction.parameter = *moved ? friction_of(at[0]) : before[0];
+  *t->restitution.parameter = *moved ? restitution_parameter(restitution) : before[1];
   return status;
 }
 

@@ -356,8 +356,9 @@ static carom_status epoch_search(carom_trainer *t, carom_error *error) {
     return CAROM_OK;
   carom_status status = property_search_run(&t->search, t->model, &t->dataset->train, &t->optimizer,
                                             &s->moves, error);
-  if (status != CAROM_OK) error_prefix(error, "search before epoch %d", s->epochs_done + 1);
-  return status;
+  if (status == CAROM_OK) return CAROM_OK;
+  error_prefix(error, "search before epoch %d", s->epochs_done + 1);
+  return advise(status, error);
 }
 
 static carom_status epoch_batches(carom_trainer *t, double rate, carom_error *error) {

@@ -1,13 +1,8 @@
 # What the tests of the command line share; sourced after `carom` is set. Works in a folder of its own
 # that is removed at the end.
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 cd "$folder" || exit 1
 
-passed=0
-failed=0
-
-pass() { passed=$((passed + 1)); }
 fail() {
   failed=$((failed + 1))
   echo "FAILED: $1"
@@ -34,10 +29,4 @@ holds() {
   local description=$1
   shift
   if "$@" >/dev/null 2>&1; then pass; else fail "$description"; fi
-}
-
-# finish: the closing line; the script's exit code
-finish() {
-  echo "$passed passed, $failed failed"
-  [ $failed -eq 0 ]
 }
