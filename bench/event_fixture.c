@@ -47,14 +47,14 @@ carom_status event_fixture_make(event_fixture *f, json_t *scene, int velocity_co
   if (status == CAROM_OK) status = allocate(f, error);
   if (status != CAROM_OK) return status;
   const carom_system *s = f->system;
-  f->options = carom_default_options(s);
+  f->options = carom_rollout_default_options(s);
   memcpy(f->x, s->initial.x, sizeof(double) * (size_t)s->coordinate_count);
   draw_velocities(f, speed);
-  model_init(&f->m, s);
+  mechanics_init(&f->m, s);
   double *theta = malloc(sizeof(double) * (size_t)s->parameter_count);
   if (theta == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   carom_parameters_default(s, theta);
-  model_set_parameters(&f->m, theta);
+  mechanics_set_parameters(&f->m, theta);
   free(theta);
   contact_list_init(&f->active);
   bool detected = collision_detect(s, f->x, &f->active);
@@ -66,7 +66,7 @@ carom_status event_fixture_make(event_fixture *f, json_t *scene, int velocity_co
 
 void event_fixture_free(event_fixture *f) {
   if (f->m.system != NULL) {
-    model_free(&f->m);
+    mechanics_free(&f->m);
     contact_list_free(&f->active);
   }
   arena_free(&f->memory);

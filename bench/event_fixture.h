@@ -9,8 +9,8 @@
 
 typedef struct event_fixture {
   carom_system *system;
-  carom_options options;
-  model m;
+  carom_rollout_options options;
+  mechanics m;
   contact_list active;
   arena memory;
   int velocity_count;

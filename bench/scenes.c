@@ -9,7 +9,7 @@ enum { STEPS = 100, BATCH = 8 };
 /* A rollout with everything it reads and writes. */
 typedef struct rollout_fixture {
   carom_system *system;
-  carom_options options;
+  carom_rollout_options options;
   carom_rollout *rollout;
   size_t state, all; /* doubles in the states and in the trajectories of the batch */
   double *x0, *v0, *x0_bar, *v0_bar;
@@ -44,7 +44,7 @@ static carom_status fixture_make(rollout_fixture *f, const char *scene, carom_er
   carom_status status = carom_system_load(scene, &f->system, error);
   if (status == CAROM_OK) status = allocate(f, error);
   if (status != CAROM_OK) return status;
-  f->options = carom_default_options(f->system);
+  f->options = carom_rollout_default_options(f->system);
   f->options.steps = STEPS;
   f->options.threads = 1;
   for (size_t k = 0; k < f->all; k++) f->bar[k] = k % 2 == 0 ? 1.0 : -0.5;

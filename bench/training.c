@@ -136,11 +136,11 @@ static carom_status time_iterations(carom_trainer *trainer, carom_model *m, cons
 
 static carom_status measure(const carom_system *system, const carom_dataset *dataset, bool single,
                             double seconds, json_t *row, carom_error *error) {
-  carom_model_options options = carom_default_model_options(system);
+  carom_model_options options = carom_model_default_options(system);
   options.single_precision = single;
   carom_model *m = NULL;
   carom_trainer *trainer = NULL;
-  carom_train_options how = carom_default_train_options();
+  carom_trainer_options how = carom_trainer_default_options();
   how.batch = CHUNKS;
   int indices[CHUNKS];
   for (int i = 0; i < CHUNKS; i++) indices[i] = i;
@@ -173,7 +173,7 @@ static carom_status measure_task(size_t k, const bench_options *options, json_t 
   carom_dataset *dataset = NULL;
   carom_status status = carom_system_load(tasks[k].scene, &system, error);
   if (status == CAROM_OK) {
-    carom_dataset_options data = carom_default_dataset_options(system);
+    carom_dataset_options data = carom_dataset_default_options(system);
     data.train = CHUNKS;
     data.validation = 1;
     data.test = 1;

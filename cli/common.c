@@ -252,7 +252,7 @@ void parse_command_line(const struct argp *argp, int argc, char **argv, void *in
 /* ---- what the options name ---- */
 
 static void apply_options(const run_options *given, setup *s) {
-  carom_options *o = &s->options;
+  carom_rollout_options *o = &s->options;
   if (given->steps >= 0) o->steps = given->steps;
   if (given->dt > 0.0) o->dt = given->dt;
   if (given->substeps > 0) o->substeps = given->substeps;
@@ -286,7 +286,7 @@ carom_status setup_load(const run_options *given, setup *s, carom_error *error) 
   carom_status status = carom_system_load(given->scene, &s->system, error);
   if (status != CAROM_OK) return status;
   s->info = carom_system_describe(s->system);
-  s->options = carom_default_options(s->system);
+  s->options = carom_rollout_default_options(s->system);
   apply_options(given, s);
   status = load_parameters(given, s, error);
   if (status != CAROM_OK) setup_close(s);

@@ -87,7 +87,7 @@ void require_scene(struct argp_state *state, const char *scene);
 typedef struct setup {
   carom_system *system;
   carom_system_info info;
-  carom_options options;
+  carom_rollout_options options;
   double *theta;
   int batch;
   double *x0, *v0; /* [batch][point_count][dimension] */

@@ -107,7 +107,7 @@ static carom_status count_contacts(outcome *o, carom_error *error) {
 }
 
 static carom_status make_data(const arguments *a, outcome *o, carom_error *error) {
-  carom_dataset_options wanted = carom_default_dataset_options(o->system);
+  carom_dataset_options wanted = carom_dataset_default_options(o->system);
   carom_contact_model contact = CAROM_CM;
   dataset_arguments_apply(&a->data, &wanted, &contact);
   wanted.seed = a->seed;

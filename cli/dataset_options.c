@@ -92,7 +92,7 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
 carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,
                               carom_dataset_options options, bool quiet, carom_dataset **data,
                               carom_error *error) {
-  carom_options simulation = carom_default_options(system);
+  carom_rollout_options simulation = carom_rollout_default_options(system);
   simulation.contact = contact;
   progress bar = progress_begin("simulating", "steps", quiet);
   options.progress = progress_update;

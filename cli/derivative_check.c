@@ -83,7 +83,7 @@ carom_status chunks_collect(const setup *s, const double *x, const double *v,
 typedef struct checker {
   const setup *s;
   const chunk_set *chunks;
-  carom_options options;
+  carom_rollout_options options;
   size_t state; /* doubles in a state */
   int theta_count;
   double *wx, *wv;         /* weights of the functional, [count][CHUNK_STATES][state] */

@@ -126,7 +126,7 @@ static void print_as_json(const result *r) {
 }
 
 int command_solve(int argc, char **argv) {
-  arguments a = {.cone = carom_default_cone_options()};
+  arguments a = {.cone = carom_cone_default_options()};
   parse_command_line(&argp, argc, argv, &a);
   result r = {0};
   carom_error error = {0};

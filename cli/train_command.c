@@ -50,8 +50,8 @@ static void put_number(FILE *out, const char *option, double value, double usual
   if (value != usual) fprintf(out, " --%s %.15g", option, value);
 }
 
-static void put_training(FILE *out, const carom_train_options *o,
-                         const carom_train_options *usual) {
+static void put_training(FILE *out, const carom_trainer_options *o,
+                         const carom_trainer_options *usual) {
   put_integer(out, "epochs", o->epochs, usual->epochs);
   put_integer(out, "batch", o->batch, usual->batch);
   put_number(out, "lr", o->learning_rate, usual->learning_rate);
@@ -94,9 +94,9 @@ static char *training_text(const run_config *c, const carom_system *system, bool
   size_t size;
   FILE *out = open_memstream(&text, &size);
   if (out == NULL) return NULL;
-  carom_model_options model = carom_default_model_options(system);
-  const carom_train_options train =
-      paper ? carom_paper_train_options() : carom_default_train_options();
+  carom_model_options model = carom_model_default_options(system);
+  const carom_trainer_options train =
+      paper ? carom_trainer_paper_options() : carom_trainer_default_options();
   if (paper) {
     fputs(" --paper", out);
     model.initial_friction = 1.0;
@@ -132,7 +132,7 @@ char *train_command(const run_config *config, const carom_system *system, const 
     // whichever says it in fewer words; --paper cannot have an elasticity
     const bool as_paper = !config->model.elastic_term && strlen(paper) < strlen(usual);
     fputs(as_paper ? paper : usual, out);
-    const carom_dataset_options data = carom_default_dataset_options(system);
+    const carom_dataset_options data = carom_dataset_default_options(system);
     put_data(out, config, &data);
     fputs(" -o ", out);
     put_word(out, folder);

@@ -205,8 +205,8 @@ train_arguments train_arguments_parse(int argc, char **argv) {
 
 /* ---- configurations -------------------------------------------------------------------------- */
 
-static void apply_train(const train_arguments *a, carom_train_options *o) {
-  if (a->paper) *o = carom_paper_train_options();
+static void apply_train(const train_arguments *a, carom_trainer_options *o) {
+  if (a->paper) *o = carom_trainer_paper_options();
   if (a->property_rate > 0.0) o->property_rate = a->property_rate;
   if (a->epochs >= 0) o->epochs = a->epochs;
   if (a->batch > 0) o->batch = a->batch;
@@ -256,9 +256,9 @@ carom_status train_config_make(const train_arguments *given, const carom_system 
                                run_config *config, carom_error *error) {
   *config = (run_config){.scene = strdup(carom_system_describe(system).json),
                          .data = strdup("data.h5"),
-                         .model = carom_default_model_options(system),
-                         .train = carom_default_train_options(),
-                         .dataset = carom_default_dataset_options(system),
+                         .model = carom_model_default_options(system),
+                         .train = carom_trainer_default_options(),
+                         .dataset = carom_dataset_default_options(system),
                          .data_contact = CAROM_CM};
   if (config->scene == NULL || config->data == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");

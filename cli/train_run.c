@@ -113,7 +113,7 @@ static carom_status load_data(train_run *r, carom_error *error) {
 static carom_status make_trainer(train_run *r, carom_error *error) {
   carom_model_options model = r->config.model;
   model.threads = r->given->general.threads;
-  carom_train_options train = r->config.train;
+  carom_trainer_options train = r->config.train;
   train.progress = progress_update;
   train.progress_user = &r->bar;
   carom_status status = carom_model_create(r->system, &model, &r->model, error);

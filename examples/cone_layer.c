@@ -33,7 +33,7 @@ static bool forward(carom_cone_solver *solver, const layer *in, double *f, carom
                                       .b = in->b,
                                       .mu = in->mu,
                                       .lower = NULL};
-  const carom_cone_options options = carom_default_cone_options();
+  const carom_cone_options options = carom_cone_default_options();
   return carom_cone_solver_solve(solver, &program, &options, f, info, error) == CAROM_OK;
 }
 

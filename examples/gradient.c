@@ -142,7 +142,7 @@ int main(void) {
   carom_error error;
   carom_system *system;
   if (carom_system_load("bd1", &system, &error) != CAROM_OK) return give_up(error.message);
-  carom_options options = carom_default_options(system);
+  carom_rollout_options options = carom_rollout_default_options(system);
   options.steps = 50;
   carom_rollout *rollout;
   int result = EXIT_FAILURE;

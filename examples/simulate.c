@@ -44,7 +44,7 @@ static bool print_trajectories(const carom_system *system, int steps, const doub
 
 static int simulate(const carom_system *system, carom_error *error) {
   // the scene's own time step, number of steps and integrator
-  const carom_options options = carom_default_options(system);
+  const carom_rollout_options options = carom_rollout_default_options(system);
   const carom_system_info info = carom_system_describe(system);
   const size_t state = (size_t)(info.point_count * info.dimension);
   const size_t states = (size_t)BATCH * (size_t)(options.steps + 1);

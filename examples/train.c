@@ -35,7 +35,7 @@ static void session_end(session *s) {
 /* Simulates trajectories and cuts chunks of 5 states from them. Trajectories of one's own go through
  * carom_dataset_from_trajectories instead. */
 static carom_status make_data(session *s, carom_error *error) {
-  carom_dataset_options options = carom_default_dataset_options(s->system);
+  carom_dataset_options options = carom_dataset_default_options(s->system);
   options.train = 200;
   options.validation = 50;
   options.test = 1;
@@ -44,7 +44,7 @@ static carom_status make_data(session *s, carom_error *error) {
 
 /* Masses, potential, friction and restitution are unknown to the model. */
 static carom_status make_model(session *s, carom_error *error) {
-  carom_model_options options = carom_default_model_options(s->system);
+  carom_model_options options = carom_model_default_options(s->system);
   options.hidden_layers = 2;
   options.hidden_size = 32;
   options.dt = s->data->dt;
@@ -63,7 +63,7 @@ static bool on_epoch(void *user, const carom_epoch *epoch) {
 }
 
 static carom_status train(session *s, carom_error *error) {
-  carom_train_options options = carom_default_train_options();
+  carom_trainer_options options = carom_trainer_default_options();
   options.epochs = EPOCHS;
   options.batch = 50;
   options.learning_rate = 5e-3;
@@ -110,7 +110,7 @@ static carom_status compare(const session *s, bool *same, carom_error *error) {
     return CAROM_OUT_OF_MEMORY;
   }
   double *const saved = all, *const loaded = all + 2 * size, *const truth = all + 4 * size;
-  carom_options simulation = carom_default_options(s->system);
+  carom_rollout_options simulation = carom_rollout_default_options(s->system);
   simulation.steps = STEPS;
   simulation.dt = s->data->dt;
   carom_status status = predict(s, s->model, saved, saved + size, error);

@@ -31,6 +31,11 @@ extern "C" {
 #define CAROM_VERSION_PATCH 0
 #define CAROM_VERSION "0.1.0"
 
+/* As one number, to compare: a program runs with a library that keeps the interface of its header if
+ * carom_version_number() / 100 == CAROM_VERSION_NUMBER / 100. */
+#define CAROM_VERSION_NUMBER \
+  (CAROM_VERSION_MAJOR * 10000 + CAROM_VERSION_MINOR * 100 + CAROM_VERSION_PATCH)
+
 #if defined(__GNUC__)
 #define CAROM_API __attribute__((visibility("default")))
 #else
@@ -55,8 +60,12 @@ typedef struct carom_error {
   char message[1024];
 } carom_error;
 
-/* The version of the library that is linked, "major.minor.patch". */
+/* A status in a word or two: "invalid argument", "out of memory". */
+CAROM_API const char *carom_status_text(carom_status status);
+
+/* The version of the library that is linked, "major.minor.patch", and as CAROM_VERSION_NUMBER. */
 CAROM_API const char *carom_version(void);
+CAROM_API int carom_version_number(void);
 
 /* ---- Systems --------------------------------------------------------------------------------- */
 
@@ -166,7 +175,7 @@ typedef struct carom_cone_options {
                           complementarity kappa (in scaled units), whose derivative is smooth */
 } carom_cone_options;
 
-CAROM_API carom_cone_options carom_default_cone_options(void);
+CAROM_API carom_cone_options carom_cone_default_options(void);
 
 typedef enum carom_cone_status {
   CAROM_CONE_SOLVED = 0, /* residual <= tolerance; the derivative is exact */
@@ -223,7 +232,7 @@ typedef enum carom_contact_model {
 /* Called between time steps from one thread at a time; return false to stop. */
 typedef bool (*carom_progress)(void *user, int64_t done, int64_t total);
 
-typedef struct carom_options {
+typedef struct carom_rollout_options {
   int steps;    /* time steps; the scene's */
   double dt;    /* length of a time step; the scene's */
   int substeps; /* integrator steps in a time step; 1. Contacts act at the end of a time step */
@@ -239,9 +248,9 @@ typedef struct carom_options {
   int shard_size;          /* samples a thread takes at once; 8 */
   carom_progress progress; /* NULL */
   void *progress_user;
-} carom_options;
+} carom_rollout_options;
 
-CAROM_API carom_options carom_default_options(const carom_system *system);
+CAROM_API carom_rollout_options carom_rollout_default_options(const carom_system *system);
 
 /* What happened in a rollout; counters of numerical trouble stay until the next run. */
 typedef struct carom_report {
@@ -260,7 +269,7 @@ typedef struct carom_report {
 typedef struct carom_rollout carom_rollout;
 
 CAROM_API carom_status carom_rollout_create(const carom_system *system,
-                                            const carom_options *options, int batch,
+                                            const carom_rollout_options *options, int batch,
                                             carom_rollout **rollout, carom_error *error);
 CAROM_API void carom_rollout_destroy(carom_rollout *rollout);
 
@@ -289,10 +298,11 @@ CAROM_API carom_cone_program carom_rollout_failure(const carom_rollout *rollout,
 
 /* Simulates once without keeping a tape; x, v [batch][steps + 1][point_count][dimension] and
  * contacts [batch][steps + 1] are the caller's; contacts and report may be NULL. */
-CAROM_API carom_status carom_simulate(const carom_system *system, const carom_options *options,
-                                      const double *theta, int batch, const double *x0,
-                                      const double *v0, double *x, double *v, uint8_t *contacts,
-                                      carom_report *report, carom_error *error);
+CAROM_API carom_status carom_simulate(const carom_system *system,
+                                      const carom_rollout_options *options, const double *theta,
+                                      int batch, const double *x0, const double *v0, double *x,
+                                      double *v, uint8_t *contacts, carom_report *report,
+                                      carom_error *error);
 
 /* Kinetic and potential energy of one state. theta may be NULL. */
 CAROM_API void carom_energy(const carom_system *system, const double *theta, const double *x,
@@ -328,14 +338,14 @@ typedef struct carom_dataset_options {
   void *progress_user;
 } carom_dataset_options;
 
-CAROM_API carom_dataset_options carom_default_dataset_options(const carom_system *system);
+CAROM_API carom_dataset_options carom_dataset_default_options(const carom_system *system);
 
 /* Simulates the scene with its own parameters and cuts one chunk from each trajectory; the first
  * state of a chunk has no active contact. `simulation` says how (NULL: the defaults); its steps,
  * threads and progress are those of `options`. A scene with one given state has one trajectory,
  * which is cut as by carom_dataset_from_trajectories. */
 CAROM_API carom_status carom_dataset_generate(const carom_system *system,
-                                              const carom_options *simulation,
+                                              const carom_rollout_options *simulation,
                                               const carom_dataset_options *options,
                                               carom_dataset **dataset, carom_error *error);
 
@@ -364,17 +374,18 @@ typedef struct carom_model_options {
   int hidden_size;             /* 256 */
   bool shared_properties;      /* one friction and restitution for all contacts: as the scene */
   bool learn_regularizer;      /* false: epsilon of CMr stays as it is */
-  bool elastic_term; /* true: beside the network, the potential has a quadratic of the strain of each
+  bool
+      elastic_term; /* true: beside the network, the potential has a quadratic of the strain of each
                         segment whose length the scene bounds; the paper has none */
-  bool single_precision; /* true: arithmetic of the network. Physics is always double */
-  double dt;                   /* of the data: the scene's */
-  int threads;                 /* 0: all */
-  double initial_friction;     /* frictions start uniform between 0 and this: 0.2. The paper has 1,
+  bool single_precision;   /* true: arithmetic of the network. Physics is always double */
+  double dt;               /* of the data: the scene's */
+  int threads;             /* 0: all */
+  double initial_friction; /* frictions start uniform between 0 and this: 0.2. The paper has 1,
                                    from where contacts that stick give no way back */
-  uint64_t seed;               /* of the initial parameters */
+  uint64_t seed;           /* of the initial parameters */
 } carom_model_options;
 
-CAROM_API carom_model_options carom_default_model_options(const carom_system *system);
+CAROM_API carom_model_options carom_model_default_options(const carom_system *system);
 
 /* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", for index 0 to 3. */
 CAROM_API int carom_model_name_count(void);
@@ -396,14 +407,14 @@ CAROM_API const carom_system *carom_model_system(const carom_model *model);
  * regularizer (before softplus, if learned), then weight and bias of each layer. */
 CAROM_API int carom_model_parameter_count(const carom_model *model);
 CAROM_API double *carom_model_parameters(carom_model *model);
-CAROM_API int carom_model_segment_count(const carom_model *model);
+CAROM_API int carom_model_array_count(const carom_model *model);
 
-typedef struct carom_model_segment {
+typedef struct carom_model_array {
   char name[24];             /* "mass", "friction", "weight0", "bias0", ... */
   int offset, rows, columns; /* size = rows * columns, row-major; a weight is [out][in] */
-} carom_model_segment;
+} carom_model_array;
 
-CAROM_API carom_model_segment carom_model_segment_of(const carom_model *model, int index);
+CAROM_API carom_model_array carom_model_array_of(const carom_model *model, int index);
 
 /* What the parameters stand for, as engine parameters theta (masses, moments, friction,
  * restitution, regularizer; gravity and stiffness as in the scene, unused). */
@@ -430,7 +441,7 @@ CAROM_API carom_status carom_model_potential(carom_model *model, int count, cons
 
 typedef enum carom_schedule { CAROM_CONSTANT, CAROM_COSINE } carom_schedule;
 
-typedef struct carom_train_options {
+typedef struct carom_trainer_options {
   int epochs;           /* 300 */
   int batch;            /* 200 */
   double learning_rate; /* 4e-3 */
@@ -444,17 +455,17 @@ typedef struct carom_train_options {
   double final_rate;       /* 2e-4 */
   int search_every; /* 25: so many epochs apart, frictions and restitutions are tried at values all
                        over their range and moved where that lowers the loss; 0: never */
-  uint64_t seed;           /* of the order of the chunks */
+  uint64_t seed;    /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next
                               carom_trainer_epoch goes on with the batch that follows */
   void *progress_user;
-} carom_train_options;
+} carom_trainer_options;
 
-CAROM_API carom_train_options carom_default_train_options(void);
+CAROM_API carom_trainer_options carom_trainer_default_options(void);
 
 /* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, no search. */
-CAROM_API carom_train_options carom_paper_train_options(void);
+CAROM_API carom_trainer_options carom_trainer_paper_options(void);
 
 /* What an epoch gave. */
 typedef struct carom_epoch {
@@ -474,7 +485,7 @@ typedef struct carom_epoch {
 typedef struct carom_trainer carom_trainer;
 
 CAROM_API carom_status carom_trainer_create(carom_model *model, const carom_dataset *dataset,
-                                            const carom_train_options *options,
+                                            const carom_trainer_options *options,
                                             carom_trainer **trainer, carom_error *error);
 CAROM_API void carom_trainer_destroy(carom_trainer *trainer);
 

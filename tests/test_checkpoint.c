@@ -31,7 +31,7 @@ static int set_up(void **state) {
   if (folder_enter(&f->folder, "checkpoint") != 0) return -1;
   f->system = load_system("cp3");
   f->other = load_system("cp3-e");
-  carom_dataset_options options = carom_default_dataset_options(f->system);
+  carom_dataset_options options = carom_dataset_default_options(f->system);
   options.train = 6;
   options.validation = 2;
   options.test = 0;
@@ -52,7 +52,7 @@ static int tear_down(void **state) {
 }
 
 static carom_model_options model_options(const carom_system *system) {
-  carom_model_options options = carom_default_model_options(system);
+  carom_model_options options = carom_model_default_options(system);
   options.hidden_layers = 2;
   options.hidden_size = 5;
   options.threads = 1;
@@ -73,8 +73,8 @@ static carom_model *save_model(const fixture *f, const char *path) {
   return model;
 }
 
-static carom_train_options train_options(void) {
-  carom_train_options options = carom_paper_train_options();
+static carom_trainer_options train_options(void) {
+  carom_trainer_options options = carom_trainer_paper_options();
   options.epochs = 4;
   options.batch = 2;
   options.learning_rate = 0.01;
@@ -89,7 +89,7 @@ typedef struct training {
 } training;
 
 static training make_training(const fixture *f, const carom_model_options *model,
-                              const carom_train_options *train) {
+                              const carom_trainer_options *train) {
   training made = {.model = make_model(f->system, model)};
   assert_int_equal(carom_trainer_create(made.model, f->data, train, &made.trainer, NULL), CAROM_OK);
   return made;
@@ -97,7 +97,7 @@ static training make_training(const fixture *f, const carom_model_options *model
 
 static training default_training(const fixture *f) {
   const carom_model_options model = model_options(f->system);
-  const carom_train_options train = train_options();
+  const carom_trainer_options train = train_options();
   return make_training(f, &model, &train);
 }
 
@@ -151,9 +151,9 @@ static void segments_are_datasets(void **state) {
   carom_model *model = save_model(f, "model.h5");
   h5_reader *reader;
   assert_int_equal(h5_reader_open("model.h5", &reader, NULL), CAROM_OK);
-  assert_int_equal(h5_link_count(reader), carom_model_segment_count(model));
-  for (int k = 0; k < carom_model_segment_count(model); k++)
-    assert_true(h5_has_dataset(reader, carom_model_segment_of(model, k).name));
+  assert_int_equal(h5_link_count(reader), carom_model_array_count(model));
+  for (int k = 0; k < carom_model_array_count(model); k++)
+    assert_true(h5_has_dataset(reader, carom_model_array_of(model, k).name));
   // six coordinates into five neurons
   h5_axis axes[] = {{"out", 5}, {"in", 6}};
   double *values;
@@ -234,7 +234,7 @@ static void resumed_is_uninterrupted(void **state) {
   assert_int_equal(trainer_save(whole.trainer, "whole.h5", NULL), CAROM_OK);
   for (int64_t batches = 0; batches <= 12; batches++) {
     const carom_model_options model = model_options(f->system);
-    carom_train_options options = train_options();
+    carom_trainer_options options = train_options();
     options.progress = stop_early;
     options.progress_user = &batches;
     training stopped = make_training(f, &model, &options), resumed = default_training(f);
@@ -258,7 +258,7 @@ static void resumed_is_uninterrupted(void **state) {
 }
 
 static void refuse_training(const fixture *f, const carom_model_options *model,
-                            const carom_train_options *train, const char *piece) {
+                            const carom_trainer_options *train, const char *piece) {
   training t = make_training(f, model, train);
   const double first = carom_model_parameters(t.model)[0];
   carom_error error = {0};
@@ -275,7 +275,7 @@ static void other_training(void **state) {
   assert_int_equal(carom_trainer_epoch(t.trainer, NULL, NULL), CAROM_OK);
   assert_int_equal(trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
   const carom_model_options model = model_options(f->system);
-  const carom_train_options train = train_options();
+  const carom_trainer_options train = train_options();
   carom_model_options m = model;
   m.hidden_size = 7;
   refuse_training(f, &m, &train, "hidden_size is 5 there and 7 here");
@@ -285,7 +285,7 @@ static void other_training(void **state) {
   m = model;
   m.contact = CAROM_CMR;
   refuse_training(f, &m, &train, "model is cm-cd-clnn there and cmr-cd-clnn here");
-  carom_train_options o = train;
+  carom_trainer_options o = train;
   o.learning_rate = 0.1;
   refuse_training(f, &model, &o, "learning_rate is 0.01 there and 0.1 here");
   o = train;
@@ -306,7 +306,7 @@ static void more_epochs(void **state) {
   fixture *f = *state;
   const carom_model_options model = model_options(f->system);
   for (int cosine = 0; cosine < 2; cosine++) {
-    carom_train_options options = train_options();
+    carom_trainer_options options = train_options();
     options.schedule = cosine ? CAROM_COSINE : CAROM_CONSTANT;
     training t = make_training(f, &model, &options);
     assert_int_equal(trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
@@ -326,7 +326,7 @@ static void model_alone_is_no_training(void **state) {
   training t = default_training(f);
   assert_int_equal(carom_model_save(t.model, "saved.h5", NULL), CAROM_OK);
   const carom_model_options model = model_options(f->system);
-  const carom_train_options train = train_options();
+  const carom_trainer_options train = train_options();
   refuse_training(f, &model, &train, "not the state of its training");
   // but a training has a model
   assert_int_equal(trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);

@@ -297,7 +297,7 @@ static void test_least_norm(void **state) {
 
 static void test_warm_start(void **state) {
   (void)state;
-  carom_cone_options options = carom_default_cone_options();
+  carom_cone_options options = carom_cone_default_options();
   for (int t = 0; t < 50; t++) {
     clear_memory(NULL);
     rng r;

@@ -21,7 +21,7 @@ static size_t size_of(const carom_system *system) {
 }
 
 static carom_dataset_options small_options(const carom_system *system) {
-  carom_dataset_options o = carom_default_dataset_options(system);
+  carom_dataset_options o = carom_dataset_default_options(system);
   o.train = 100;
   o.validation = 30;
   o.test = 20;
@@ -65,7 +65,7 @@ static void assert_flags(const carom_system *system, const carom_chunks *chunks)
 // a chunk is what the system does from its first state on
 static void assert_motion(const carom_system *system, const carom_chunks *chunks) {
   size_t size = size_of(system), each = (size_t)chunks->states * size;
-  carom_options o = carom_default_options(system);
+  carom_rollout_options o = carom_rollout_default_options(system);
   o.steps = chunks->states - 1;
   double *x = malloc(sizeof(double) * each), *v = malloc(sizeof(double) * each);
   for (int k = 0; k < chunks->count; k++) {
@@ -305,7 +305,7 @@ static recording record(const char *scene, int count, int steps) {
   r.x = malloc(sizeof(double) * states * r.size);
   r.v = malloc(sizeof(double) * states * r.size);
   r.contact = malloc(states);
-  carom_options o = carom_default_options(r.system);
+  carom_rollout_options o = carom_rollout_default_options(r.system);
   o.steps = steps;
   assert_int_equal(carom_system_sample(r.system, 5, count, x0, v0, NULL), CAROM_OK);
   assert_int_equal(
@@ -379,7 +379,7 @@ static void own_trajectories_with_and_without_flags(void **state) {
 static void own_trajectories_are_split(void **state) {
   (void)state;
   recording r = record("cp3", 40, 100);
-  carom_dataset_options o = carom_default_dataset_options(r.system);
+  carom_dataset_options o = carom_dataset_default_options(r.system);
   carom_dataset *data;
   assert_int_equal(cut(&r, NULL, &o, &data, NULL), CAROM_OK);
   // more is wanted than there is: what is there, without overlap

@@ -34,7 +34,7 @@ static int set_up(void **state) {
   fixture *f = calloc(1, sizeof *f);
   if (folder_enter(&f->folder, "dataset") != 0) return -1;
   f->cp3 = load_system("cp3");
-  carom_dataset_options o = carom_default_dataset_options(f->cp3);
+  carom_dataset_options o = carom_dataset_default_options(f->cp3);
   o.train = 12, o.validation = 4, o.test = 0;
   if (carom_dataset_generate(f->cp3, NULL, &o, &f->data, NULL) != CAROM_OK) return -1;
   *state = f;
@@ -206,7 +206,7 @@ static void write_trajectories(const fixture *f, const char *path, int states, b
   data.x = calloc(all * STATE, sizeof(double));
   data.v = calloc(all * STATE, sizeof(double));
   data.contact = calloc(all, 1);
-  carom_options o = carom_default_options(f->cp3);
+  carom_rollout_options o = carom_rollout_default_options(f->cp3);
   o.steps = states - 1;
   assert_int_equal(carom_system_sample(f->cp3, 1, 20, x0, v0, NULL), CAROM_OK);
   assert_int_equal(
@@ -224,7 +224,7 @@ static void trajectories_are_cut(void **state) {
   fixture *f = *state;
   write_trajectories(f, "flags.h5", 60, true, false);
   write_trajectories(f, "plain.h5", 60, false, true);
-  carom_dataset_options o = carom_default_dataset_options(f->cp3);
+  carom_dataset_options o = carom_dataset_default_options(f->cp3);
   o.train = 30, o.validation = 6, o.test = 6;
   carom_dataset *flags, *plain;
   assert_int_equal(dataset_file_read(f->cp3, "flags.h5", &o, &flags, NULL), CAROM_OK);

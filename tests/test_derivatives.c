@@ -22,11 +22,11 @@
 
 typedef struct fixture {
   carom_system *system;
-  model model;
+  mechanics mechanics;
   double *theta, *x, *v, *g; /* inputs; g is a free force */
   double *theta_bar, *x_bar, *v_bar, *g_bar;
   double *weight; /* [2D + rows] functional */
-  carom_options options;
+  carom_rollout_options options;
   carom_dynamics dynamics;
   carom_integrator method;
   bool drifts; /* velocities are left as they are, off the constraints */
@@ -41,7 +41,7 @@ static void fixture_open(fixture *f, const char *scene) {
   const carom_system *s = f->system;
   arena_init(&f->memory);
   contact_list_init(&f->active);
-  model_init(&f->model, s);
+  mechanics_init(&f->mechanics, s);
   int n = s->coordinate_count;
   f->theta = arena_zeros(&f->memory, s->parameter_count);
   f->theta_bar = arena_zeros(&f->memory, s->parameter_count);
@@ -49,12 +49,12 @@ static void fixture_open(fixture *f, const char *scene) {
   for (int i = 0; i < 6; i++) *vectors[i] = arena_zeros(&f->memory, n);
   f->weight = arena_zeros(&f->memory, 2 * n + s->row_count);
   carom_parameters_default(s, f->theta);
-  f->options = carom_default_options(s);
+  f->options = carom_rollout_default_options(s);
 }
 
 static void fixture_close(fixture *f) {
   contact_list_free(&f->active);
-  model_free(&f->model);
+  mechanics_free(&f->mechanics);
   carom_system_destroy(f->system);
   arena_free(&f->memory);
 }
@@ -107,17 +107,17 @@ static double dot(const double *a, const double *b, int count) {
 /* weight' M^-1 g */
 static double mass_value(void *user) {
   fixture *f = user;
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
   arena_mark mark = arena_save(&f->memory);
   double *out = arena_doubles(&f->memory, f->system->coordinate_count);
-  mass_inverse(&f->model, f->g, out);
+  mass_inverse(&f->mechanics, f->g, out);
   double value = dot(f->weight, out, f->system->coordinate_count);
   arena_restore(&f->memory, mark);
   return value;
 }
 static void mass_gradient(fixture *f) {
-  mass_inverse_vjp(&f->model, f->weight, f->g, f->theta_bar);
-  mass_inverse(&f->model, f->weight, f->g_bar);
+  mass_inverse_vjp(&f->mechanics, f->weight, f->g, f->theta_bar);
+  mass_inverse(&f->mechanics, f->weight, f->g_bar);
 }
 
 /* weight_rows' J_E(x) g */
@@ -127,8 +127,8 @@ static double jacobian_value(void *user) {
   arena_mark mark = arena_save(&f->memory);
   double *arm = arena_doubles(&f->memory, s->constraint_count * s->dimension);
   double *rows = arena_doubles(&f->memory, s->row_count);
-  constraints_arms(&f->model, 0, s->constraint_count, f->x, arm);
-  constraints_apply(&f->model, 0, s->constraint_count, arm, f->g, rows);
+  constraints_arms(&f->mechanics, 0, s->constraint_count, f->x, arm);
+  constraints_apply(&f->mechanics, 0, s->constraint_count, arm, f->g, rows);
   double value = dot(f->weight, rows, s->row_count);
   arena_restore(&f->memory, mark);
   return value;
@@ -136,9 +136,9 @@ static double jacobian_value(void *user) {
 static void jacobian_gradient(fixture *f) {
   const carom_system *s = f->system;
   double *arm = arena_doubles(&f->memory, s->constraint_count * s->dimension);
-  constraints_arms(&f->model, 0, s->constraint_count, f->x, arm);
-  constraints_bilinear_vjp(&f->model, 0, s->constraint_count, 1, f->weight, f->g, f->x_bar);
-  constraints_apply_transpose(&f->model, 0, s->constraint_count, arm, f->weight, f->g_bar);
+  constraints_arms(&f->mechanics, 0, s->constraint_count, f->x, arm);
+  constraints_bilinear_vjp(&f->mechanics, 0, s->constraint_count, 1, f->weight, f->g, f->x_bar);
+  constraints_apply_transpose(&f->mechanics, 0, s->constraint_count, arm, f->weight, f->g_bar);
 }
 
 /* weight_rows' B(v) g: the time derivative of J_E times g */
@@ -146,29 +146,29 @@ static double curvature_value(void *user) {
   fixture *f = user;
   arena_mark mark = arena_save(&f->memory);
   double *rows = arena_doubles(&f->memory, f->system->row_count);
-  constraints_curvature(&f->model, f->v, f->g, rows);
+  constraints_curvature(&f->mechanics, f->v, f->g, rows);
   double value = dot(f->weight, rows, f->system->row_count);
   arena_restore(&f->memory, mark);
   return value;
 }
 static void curvature_gradient(fixture *f) {
-  constraints_curvature_transpose(&f->model, 1, f->v, f->weight, f->g_bar);
-  constraints_curvature_transpose(&f->model, 1, f->g, f->weight, f->v_bar);
+  constraints_curvature_transpose(&f->mechanics, 1, f->v, f->weight, f->g_bar);
+  constraints_curvature_transpose(&f->mechanics, 1, f->g, f->weight, f->v_bar);
 }
 
 /* weight' grad V(x) */
 static double potential_value(void *user) {
   fixture *f = user;
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
   arena_mark mark = arena_save(&f->memory);
   double *gradient = arena_doubles(&f->memory, f->system->coordinate_count);
-  scene_potential.gradient(&scene_potential, &f->model, 1, f->x, gradient, NULL, &f->memory);
+  scene_potential.gradient(&scene_potential, &f->mechanics, 1, f->x, gradient, NULL, &f->memory);
   double value = dot(f->weight, gradient, f->system->coordinate_count);
   arena_restore(&f->memory, mark);
   return value;
 }
 static void potential_gradient(fixture *f) {
-  scene_potential.gradient_vjp(&scene_potential, &f->model, 1, f->x, NULL, f->weight, f->x_bar,
+  scene_potential.gradient_vjp(&scene_potential, &f->mechanics, 1, f->x, NULL, f->weight, f->x_bar,
                                f->theta_bar, &f->memory);
 }
 
@@ -176,36 +176,36 @@ static void potential_gradient(fixture *f) {
 static double energy_value(void *user) {
   fixture *f = user;
   double value;
-  scene_potential.value(&scene_potential, &f->model, 1, f->x, &value, &f->memory);
+  scene_potential.value(&scene_potential, &f->mechanics, 1, f->x, &value, &f->memory);
   return value;
 }
 static void energy_gradient(fixture *f) {
-  scene_potential.gradient(&scene_potential, &f->model, 1, f->x, f->x_bar, NULL, &f->memory);
+  scene_potential.gradient(&scene_potential, &f->mechanics, 1, f->x, f->x_bar, NULL, &f->memory);
 }
 
 /* weight' (x', v') of the equations of motion */
 static double dynamics_value(void *user) {
   fixture *f = user;
   int n = f->system->coordinate_count;
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
   arena_mark mark = arena_save(&f->memory);
-  dynamics_record record = dynamics_record_make(&f->model, &f->memory);
-  dynamics_eval(&f->model, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
+  dynamics_record record = dynamics_record_make(&f->mechanics, &f->memory);
+  dynamics_eval(&f->mechanics, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
   double value = dot(f->weight, record.velocity, n) + dot(f->weight + n, record.acceleration, n);
   arena_restore(&f->memory, mark);
   return value;
 }
 static void dynamics_gradient(fixture *f) {
   int n = f->system->coordinate_count;
-  dynamics_record record = dynamics_record_make(&f->model, &f->memory);
-  dynamics_eval(&f->model, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
-  dynamics_eval_vjp(&f->model, f->dynamics, f->v, &record, f->weight, f->weight + n, f->x_bar,
+  dynamics_record record = dynamics_record_make(&f->mechanics, &f->memory);
+  dynamics_eval(&f->mechanics, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
+  dynamics_eval_vjp(&f->mechanics, f->dynamics, f->v, &record, f->weight, f->weight + n, f->x_bar,
                     f->v_bar, f->g_bar, f->theta_bar, &f->memory);
 }
 
 /* weight' (x, v) after one time step of two substeps */
 static integrator fixture_integrator(const fixture *f) {
-  return (integrator){.model = &f->model,
+  return (integrator){.mechanics = &f->mechanics,
                       .potential = &scene_potential,
                       .method = f->method,
                       .dynamics = f->dynamics,
@@ -215,7 +215,7 @@ static integrator fixture_integrator(const fixture *f) {
 static double step_value(void *user) {
   fixture *f = user;
   int n = f->system->coordinate_count;
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
   arena_mark mark = arena_save(&f->memory);
   integrator in = fixture_integrator(f);
   step_record record = step_record_make(&in, 1, &f->memory);
@@ -250,12 +250,12 @@ static void allow_velocity(fixture *f, double *v) {
   double *factor = arena_doubles(&f->memory, s->row_count * s->row_count + 1);
   double *rows = arena_doubles(&f->memory, s->row_count);
   double *push = arena_zeros(&f->memory, s->coordinate_count);
-  constraints_arms(&f->model, 0, s->constraint_count, f->x, arm);
-  constraints_factor(&f->model, 0, s->constraint_count, arm, METRIC_INERTIAL, factor);
-  constraints_apply(&f->model, 0, s->constraint_count, arm, v, rows);
-  constraints_solve(&f->model, 0, s->constraint_count, factor, rows);
-  constraints_apply_transpose(&f->model, 0, s->constraint_count, arm, rows, push);
-  mass_inverse(&f->model, push, push);
+  constraints_arms(&f->mechanics, 0, s->constraint_count, f->x, arm);
+  constraints_factor(&f->mechanics, 0, s->constraint_count, arm, METRIC_INERTIAL, factor);
+  constraints_apply(&f->mechanics, 0, s->constraint_count, arm, v, rows);
+  constraints_solve(&f->mechanics, 0, s->constraint_count, factor, rows);
+  constraints_apply_transpose(&f->mechanics, 0, s->constraint_count, arm, rows, push);
+  mass_inverse(&f->mechanics, push, push);
   for (int i = 0; i < s->coordinate_count; i++) v[i] -= push[i];
   arena_restore(&f->memory, mark);
 }
@@ -264,7 +264,7 @@ static void allow_velocity(fixture *f, double *v) {
 static double allowed_value(void *user) {
   fixture *f = user;
   int n = f->system->coordinate_count;
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
   arena_mark mark = arena_save(&f->memory);
   double *v = arena_doubles(&f->memory, n);
   memcpy(v, f->v, sizeof(double) * (size_t)n);
@@ -290,13 +290,13 @@ static void add_allowed_gradient(fixture *f, double *values, double *bar, int co
 static double event_value(void *user) {
   fixture *f = user;
   int n = f->system->coordinate_count;
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
   arena_mark mark = arena_save(&f->memory);
   double *v = arena_doubles(&f->memory, n);
   memcpy(v, f->v, sizeof(double) * (size_t)n);
   allow_velocity(f, v);
   // the contacts of the unperturbed state: an edge of a rim stays the same edge
-  contact_event e = contact_event_make(&f->model, &f->options, &f->active, f->x, &f->memory);
+  contact_event e = contact_event_make(&f->mechanics, &f->options, &f->active, f->x, &f->memory);
   event_impulses impulses =
       event_impulses_at(&e, arena_bytes(&f->memory, event_impulses_bytes(&e)));
   contact_event_solve(&e, v, &impulses, &f->memory);
@@ -313,7 +313,7 @@ static void event_gradient(fixture *f) {
   memcpy(before, f->v, sizeof(double) * (size_t)n);
   allow_velocity(f, before);
   memcpy(after, before, sizeof(double) * (size_t)n);
-  contact_event e = contact_event_make(&f->model, &f->options, &f->active, f->x, &f->memory);
+  contact_event e = contact_event_make(&f->mechanics, &f->options, &f->active, f->x, &f->memory);
   event_impulses impulses =
       event_impulses_at(&e, arena_bytes(&f->memory, event_impulses_bytes(&e)));
   contact_event_solve(&e, after, &impulses, &f->memory);
@@ -327,7 +327,7 @@ static void event_gradient(fixture *f) {
   add_allowed_gradient(f, f->x, f->x_bar, n);
   add_allowed_gradient(f, f->v, f->v_bar, n);
   add_allowed_gradient(f, f->theta, f->theta_bar, s->segments[CAROM_FRICTION].offset);
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
 }
 
 /* ---- the table --------------------------------------------------------------------------------- */
@@ -382,7 +382,7 @@ static double element_error(fixture *f, const element *e, rng *random) {
   int n = s->coordinate_count;
   clear_bars(f);
   arena_mark mark = arena_save(&f->memory);
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
   e->gradient(f);
   arena_restore(&f->memory, mark);
   double worst = 0;
@@ -393,7 +393,7 @@ static double element_error(fixture *f, const element *e, rng *random) {
     worst =
         fmax(worst, input_error(f, e, f->theta + s->segments[k].offset,
                                 f->theta_bar + s->segments[k].offset, s->segments[k].size, random));
-  model_set_parameters(&f->model, f->theta);
+  mechanics_set_parameters(&f->mechanics, f->theta);
   return worst;
 }
 
@@ -407,7 +407,7 @@ static void stir(fixture *f, rng *random) {
 static bool draw_contacts(fixture *f, rng *random, double noise) {
   for (int attempt = 0; attempt < 2000; attempt++) {
     fixture_draw(f, random, f->system->row_count > 0 ? 0 : noise);
-    model_set_parameters(&f->model, f->theta);
+    mechanics_set_parameters(&f->mechanics, f->theta);
     stir(f, random);
     collision_detect(f->system, f->x, &f->active);
     if (f->active.count > 0 && f->active.count <= 12) return true;
@@ -429,7 +429,7 @@ static void test_elements(void **state) {
       for (int draw = 0; draw < 12; draw++) {
         if (e->needs_constraints && f.system->row_count == 0) continue;
         fixture_draw(&f, &random, 0.002);
-        model_set_parameters(&f.model, f.theta);
+        mechanics_set_parameters(&f.mechanics, f.theta);
         f.dynamics = draw % 2 == 0 ? CAROM_LAGRANGIAN : CAROM_HAMILTONIAN;
         f.method =
             (carom_integrator[]){CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER}[draw / 2 % 3];

@@ -28,8 +28,8 @@ typedef struct fixture {
 } fixture;
 
 static double *segment(carom_model *model, const char *name, int *size) {
-  for (int k = 0; k < carom_model_segment_count(model); k++) {
-    const carom_model_segment s = carom_model_segment_of(model, k);
+  for (int k = 0; k < carom_model_array_count(model); k++) {
+    const carom_model_array s = carom_model_array_of(model, k);
     if (strcmp(s.name, name) != 0) continue;
     *size = s.rows * s.columns;
     return carom_model_parameters(model) + s.offset;
@@ -46,7 +46,7 @@ static void fill(carom_model *model, const char *name, double value) {
 
 // the truth of bp5-e: no friction, restitution 1, no potential, all masses alike
 static carom_model *make_true_model(const carom_system *system, const char *name, double mass) {
-  carom_model_options m = carom_default_model_options(system);
+  carom_model_options m = carom_model_default_options(system);
   m.hidden_size = 8;
   carom_model *model = NULL;
   if (carom_model_options_by_name(name, &m, NULL) != CAROM_OK ||
@@ -63,7 +63,7 @@ static carom_model *make_true_model(const carom_system *system, const char *name
 static int set_up(void **state) {
   fixture *f = calloc(1, sizeof *f);
   f->system = load_system("bp5-e");
-  carom_dataset_options o = carom_default_dataset_options(f->system);
+  carom_dataset_options o = carom_dataset_default_options(f->system);
   o.train = 40, o.validation = 0, o.test = 20;
   if (carom_dataset_generate(f->system, NULL, &o, &f->data, NULL) != CAROM_OK) return -1;
   // in another unit of mass

@@ -117,10 +117,10 @@ static void check_event(golden_task *task, const json_t *event, event_errors *er
   assert_true(collision_detect(s, x, &active));
   check_geometry(s, event, &active, x);
 
-  carom_options options = carom_default_options(s);
+  carom_rollout_options options = carom_rollout_default_options(s);
   contact_group group = contact_group_make(s, &active, x, &memory);
   if (s->dimension == 3) use_file_geometry(event, &group.contacts[0]);
-  contact_event e = contact_event_from_group(&task->model, &options, &group, x, &memory);
+  contact_event e = contact_event_from_group(&task->mechanics, &options, &group, x, &memory);
   event_impulses impulses = event_impulses_at(&e, arena_bytes(&memory, event_impulses_bytes(&e)));
   contact_event_solve(&e, v, &impulses, &scratch);
 
@@ -193,14 +193,14 @@ static void test_trajectories(void **state) {
       double *x = golden_numbers(golden_get(json_array_get(trajectories, b), "x"), &count);
       double *v = golden_numbers(golden_get(json_array_get(trajectories, b), "v"), &count);
       double *flags = golden_numbers(json_array_get(golden_get(task.root, "is_cld"), b), &states);
-      carom_options options = carom_default_options(s);
+      carom_rollout_options options = carom_rollout_default_options(s);
       options.steps = states - 1;
       double *our_x = malloc(sizeof(double) * (size_t)count);
       double *our_v = malloc(sizeof(double) * (size_t)count);
       uint8_t *contacts = malloc((size_t)states);
       carom_error error;
       assert_int_equal(
-          carom_simulate(s, &options, task.model.theta, 1, z0, z0 + s->coordinate_count, our_x,
+          carom_simulate(s, &options, task.mechanics.theta, 1, z0, z0 + s->coordinate_count, our_x,
                          our_v, contacts, NULL, &error),
           CAROM_OK);
       int step_x = parting_step(our_x, x, states, s->coordinate_count, 1e-6);
@@ -249,21 +249,21 @@ static void chunk_parameters(const carom_system *s, const json_t *chunk, double 
 /* The reference keeps the potential of the true masses while it perturbs the masses. */
 typedef struct fixed_potential {
   potential base;
-  const model *truth;
+  const mechanics *truth;
 } fixed_potential;
 
-static void fixed_gradient(const potential *self, const model *m, int count, const double *x,
+static void fixed_gradient(const potential *self, const mechanics *m, int count, const double *x,
                            double *gradient, void *record, arena *scratch) {
   (void)m;
-  const model *truth = ((const fixed_potential *)(const void *)self)->truth;
+  const mechanics *truth = ((const fixed_potential *)(const void *)self)->truth;
   scene_potential.gradient(&scene_potential, truth, count, x, gradient, record, scratch);
 }
 
-static void fixed_gradient_vjp(const potential *self, const model *m, int count, const double *x,
-                               void *record, const double *gradient_bar, double *x_bar,
-                               double *parameters_bar, arena *scratch) {
+static void fixed_gradient_vjp(const potential *self, const mechanics *m, int count,
+                               const double *x, void *record, const double *gradient_bar,
+                               double *x_bar, double *parameters_bar, arena *scratch) {
   (void)parameters_bar;
-  const model *truth = ((const fixed_potential *)(const void *)self)->truth;
+  const mechanics *truth = ((const fixed_potential *)(const void *)self)->truth;
   double *unused = arena_zeros(scratch, m->system->parameter_count);
   scene_potential.gradient_vjp(&scene_potential, truth, count, x, record, gradient_bar, x_bar,
                                unused, scratch);
@@ -317,17 +317,17 @@ static double check_chunk(golden_task *task, const json_t *chunk, bool stopped, 
   states = count / (2 * n);
   double *theta = malloc(sizeof(double) * (size_t)s->parameter_count);
   double *theta_bar = malloc(sizeof(double) * (size_t)s->parameter_count);
-  memcpy(theta, task->model.theta, sizeof(double) * (size_t)s->parameter_count);
+  memcpy(theta, task->mechanics.theta, sizeof(double) * (size_t)s->parameter_count);
   chunk_parameters(s, chunk, theta);
 
-  carom_options options = carom_default_options(s);
+  carom_rollout_options options = carom_rollout_default_options(s);
   options.steps = states - 1;
   options.stop_target_gradient = stopped;
   carom_rollout *rollout;
   carom_error error;
   assert_int_equal(carom_rollout_create(s, &options, 1, &rollout, &error), CAROM_OK);
   fixed_potential fixed = {{.gradient = fixed_gradient, .gradient_vjp = fixed_gradient_vjp},
-                           &task->model};
+                           &task->mechanics};
   rollout_set_potential(rollout, &fixed.base);
   assert_int_equal(carom_rollout_run(rollout, theta, z0, z0 + n, &error), CAROM_OK);
   const double *x = carom_rollout_positions(rollout), *v = carom_rollout_velocities(rollout);

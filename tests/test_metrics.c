@@ -53,7 +53,7 @@ static size_t read_file(const char *path, char *bytes) {
 }
 
 static property_list make_properties(const carom_system *system) {
-  const carom_model_options options = carom_default_model_options(system);
+  const carom_model_options options = carom_model_default_options(system);
   property_list list;
   assert_int_equal(properties_make(system, &options, &list, NULL), CAROM_OK);
   return list;
@@ -130,7 +130,8 @@ static void add_epochs(const carom_system *system, const property_list *list, in
 }
 
 static const char header[] =
-    "epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,seconds,friction,restitution,"
+    "epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,seconds,friction,"
+    "restitution,"
     "mass_ratio/b,mass_ratio/c,time_steps,events,contacts,programs,degenerate_programs,"
     "failed_programs,worst_residual\n";
 

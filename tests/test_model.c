@@ -279,8 +279,8 @@ static void golden_segment_name(const char *ours, char *theirs, size_t size) {
 }
 
 static void take_parameters(carom_model *m, const json_t *values) {
-  for (int i = 0; i < carom_model_segment_count(m); i++) {
-    carom_model_segment segment = carom_model_segment_of(m, i);
+  for (int i = 0; i < carom_model_array_count(m); i++) {
+    carom_model_array segment = carom_model_array_of(m, i);
     char name[48];
     int count;
     golden_segment_name(segment.name, name, sizeof name);
@@ -294,8 +294,8 @@ static void take_parameters(carom_model *m, const json_t *values) {
 /* Worst relative difference of a vector over all segments, each relative to its largest entry. */
 static double compare_segments(const carom_model *m, const json_t *values, const double *ours) {
   double worst = 0;
-  for (int i = 0; i < carom_model_segment_count(m); i++) {
-    carom_model_segment segment = carom_model_segment_of(m, i);
+  for (int i = 0; i < carom_model_array_count(m); i++) {
+    carom_model_array segment = carom_model_array_of(m, i);
     char name[48];
     int count;
     golden_segment_name(segment.name, name, sizeof name);
@@ -315,8 +315,8 @@ static double compare_segments(const carom_model *m, const json_t *values, const
 /* Marks parameters whose gradient is zero but for the reference's solver error (below 1e-12): Adam
  * divides by its size, so that it moves them visibly. */
 static void mark_noise(const carom_model *m, const json_t *gradients, bool *noise) {
-  for (int i = 0; i < carom_model_segment_count(m); i++) {
-    carom_model_segment segment = carom_model_segment_of(m, i);
+  for (int i = 0; i < carom_model_array_count(m); i++) {
+    carom_model_array segment = carom_model_array_of(m, i);
     char name[48];
     int count;
     golden_segment_name(segment.name, name, sizeof name);
@@ -329,8 +329,8 @@ static void mark_noise(const carom_model *m, const json_t *gradients, bool *nois
 
 static double compare_parameters(carom_model *m, const json_t *values, const bool *noise) {
   double worst = 0;
-  for (int i = 0; i < carom_model_segment_count(m); i++) {
-    carom_model_segment segment = carom_model_segment_of(m, i);
+  for (int i = 0; i < carom_model_array_count(m); i++) {
+    carom_model_array segment = carom_model_array_of(m, i);
     char name[48];
     int count;
     golden_segment_name(segment.name, name, sizeof name);
@@ -357,7 +357,7 @@ static void golden_training_open(golden_training *g, const char *task, const cha
   snprintf(name, sizeof name, "trainstep_%s.json", task);
   g->root = golden_load(name);
   if (carom_system_load(scene, &g->system, &error) != CAROM_OK) fail_msg("%s", error.message);
-  carom_model_options options = carom_default_model_options(g->system);
+  carom_model_options options = carom_model_default_options(g->system);
   options.elastic_term = false;
   options.single_precision = false;
   options.hidden_size = (int)golden_number(g->root, "hidden_size");
@@ -402,7 +402,7 @@ static void test_golden_steps(void **state) {
     int parameters = carom_model_parameter_count(g.model);
     double *gradient = malloc(sizeof(double) * (size_t)parameters);
     bool *noise = calloc((size_t)parameters, sizeof(bool));
-    carom_train_options options = carom_paper_train_options();
+    carom_trainer_options options = carom_trainer_paper_options();
     carom_trainer *trainer;
     if (carom_trainer_create(g.model, &g.dataset, &options, &trainer, &error) != CAROM_OK)
       fail_msg("%s", error.message);
@@ -468,7 +468,7 @@ static void simulate_chunks(const carom_system *s, int count, carom_chunks *chun
   double *x = malloc(sizeof(double) * (size_t)((steps + 1) * size));
   double *v = malloc(sizeof(double) * (size_t)((steps + 1) * size));
   uint8_t *flags = malloc((size_t)steps + 1);
-  carom_options options = carom_default_options(s);
+  carom_rollout_options options = carom_rollout_default_options(s);
   for (uint64_t seed = 0; placed < count; seed++) {
     assert_int_equal(carom_system_sample(s, seed, 1, x0, v0, &error), CAROM_OK);
     assert_int_equal(carom_simulate(s, &options, NULL, 1, x0, v0, x, v, flags, NULL, &error),
@@ -497,7 +497,7 @@ static void test_loss_derivatives(void **state) {
       carom_system *s;
       carom_error error;
       assert_int_equal(carom_system_load(scenes[k], &s, &error), CAROM_OK);
-      carom_model_options options = carom_default_model_options(s);
+      carom_model_options options = carom_model_default_options(s);
       options.hidden_size = 12;
       options.hidden_layers = 2;
       options.learn_regularizer = true;
@@ -520,8 +520,8 @@ static void test_loss_derivatives(void **state) {
       rng random;
       rng_seed(&random, 2, (uint64_t)(10 * k + kind));
       double worst = 0;
-      for (int i = 0; i < carom_model_segment_count(c.model); i++) {
-        carom_model_segment segment = carom_model_segment_of(c.model, i);
+      for (int i = 0; i < carom_model_array_count(c.model); i++) {
+        carom_model_array segment = carom_model_array_of(c.model, i);
         double error_here =
             gradient_error(loss_value, &c, carom_model_parameters(c.model) + segment.offset,
                            gradient + segment.offset, segment.rows * segment.columns, &random);
@@ -554,7 +554,7 @@ static void test_same_bits_from_any_threads(void **state) {
   double *first[2] = {NULL, NULL};
   for (int run = 0; run < 6; run++) {
     const int threads = 1 << run / 2, single = run % 2;
-    carom_model_options options = carom_default_model_options(s);
+    carom_model_options options = carom_model_default_options(s);
     options.hidden_size = 64;
     options.threads = threads;
     options.single_precision = single;
@@ -589,7 +589,7 @@ static void test_prediction_and_errors(void **state) {
   assert_int_equal(carom_system_load("gyro", &s, &error), CAROM_OK);
   carom_chunks chunks;
   simulate_chunks(s, 2, &chunks);
-  carom_model_options options = carom_default_model_options(s);
+  carom_model_options options = carom_model_default_options(s);
   options.hidden_size = 8;
   carom_model *m;
   assert_int_equal(carom_model_create(s, &options, &m, &error), CAROM_OK);

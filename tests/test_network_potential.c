@@ -19,7 +19,7 @@ enum { COUNT = 3 };
 /* A network at random states of a system, and a random cotangent of its gradient. */
 typedef struct network_case {
   carom_system *system;
-  model physics;
+  mechanics mechanics;
   network_potential network;
   int size, parameter_count;
   double *x, *gradient, *weights, *parameters;
@@ -36,7 +36,7 @@ static double *random_numbers(int count, double size, rng *random) {
 
 static void set_up_case(network_case *c, const char *scene, bool elastic, bool single) {
   *c = (network_case){.system = load_system(scene)};
-  model_init(&c->physics, c->system);
+  mechanics_init(&c->mechanics, c->system);
   c->network = network_potential_make(c->system, elastic, 2, 10);
   c->size = c->system->coordinate_count;
   c->parameter_count = network_parameter_count(&c->network);
@@ -62,7 +62,7 @@ static void tear_down_case(network_case *c) {
   void *pieces[] = {c->x, c->gradient, c->weights, c->parameters, c->rounded, c->record};
   for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) free(pieces[i]);
   arena_free(&c->memory);
-  model_free(&c->physics);
+  mechanics_free(&c->mechanics);
   carom_system_destroy(c->system);
 }
 
@@ -70,7 +70,7 @@ static void tear_down_case(network_case *c) {
 static double value_sum(void *user) {
   network_case *c = user;
   double value[COUNT], sum = 0;
-  c->network.base.value(&c->network.base, &c->physics, COUNT, c->x, value, &c->memory);
+  c->network.base.value(&c->network.base, &c->mechanics, COUNT, c->x, value, &c->memory);
   for (int i = 0; i < COUNT; i++) sum += value[i];
   return sum;
 }
@@ -79,7 +79,7 @@ static double value_sum(void *user) {
 static double gradient_sum(void *user) {
   network_case *c = user;
   network_potential_refresh(&c->network);
-  c->network.base.gradient(&c->network.base, &c->physics, COUNT, c->x, c->gradient, c->record,
+  c->network.base.gradient(&c->network.base, &c->mechanics, COUNT, c->x, c->gradient, c->record,
                            &c->memory);
   double sum = 0;
   for (int i = 0; i < COUNT * c->size; i++) sum += c->weights[i] * c->gradient[i];
@@ -102,8 +102,8 @@ static void derivatives(void **state) {
     double *x_bar = calloc((size_t)(COUNT * c.size), sizeof(double));
     double *bars = calloc((size_t)c.parameter_count, sizeof(double));
     gradient_sum(&c);
-    c.network.base.gradient_vjp(&c.network.base, &c.physics, COUNT, c.x, c.record, c.weights, x_bar,
-                                bars, &c.memory);
+    c.network.base.gradient_vjp(&c.network.base, &c.mechanics, COUNT, c.x, c.record, c.weights,
+                                x_bar, bars, &c.memory);
     assert_true(gradient_error(gradient_sum, &c, c.x, x_bar, COUNT * c.size, &random) < 1e-7);
     const int elastic = 2 * c.network.elastic_count;
     if (elastic > 0)
@@ -130,8 +130,8 @@ static void single_precision(void **state) {
   for (int k = 0; k < 2; k++) {
     network_case *c = cases[k];
     bars[k] = calloc((size_t)(c->parameter_count + COUNT * c->size), sizeof(double));
-    c->network.base.gradient_vjp(&c->network.base, &c->physics, COUNT, c->x, c->record, c->weights,
-                                 bars[k] + c->parameter_count, bars[k], &c->memory);
+    c->network.base.gradient_vjp(&c->network.base, &c->mechanics, COUNT, c->x, c->record,
+                                 c->weights, bars[k] + c->parameter_count, bars[k], &c->memory);
   }
   double largest = 0;
   const int count = exact.parameter_count + COUNT * exact.size;
@@ -152,7 +152,7 @@ static void denormals_come_back(void **state) {
     for (int i = 0; i < COUNT * c.size; i++) c.x[i] *= -40;
     assert_true(isfinite(gradient_sum(&c)));
     double *bars = calloc((size_t)(c.parameter_count + COUNT * c.size), sizeof(double));
-    c.network.base.gradient_vjp(&c.network.base, &c.physics, COUNT, c.x, c.record, c.weights,
+    c.network.base.gradient_vjp(&c.network.base, &c.mechanics, COUNT, c.x, c.record, c.weights,
                                 bars + c.parameter_count, bars, &c.memory);
     volatile double small = 1e-310;
     assert_true(small * 0.5 > 0);
@@ -182,8 +182,8 @@ static void springs(void **state) {
   assert_true(s->parameter_count <= 256);
   carom_parameters_default(s, theta);
   for (int i = 0; i < 2; i++) theta[s->segments[CAROM_GRAVITY].offset + i] = 0;
-  model_set_parameters(&c.physics, theta);
-  scene_potential.gradient(&scene_potential, &c.physics, COUNT, c.x, expected, NULL, &c.memory);
+  mechanics_set_parameters(&c.mechanics, theta);
+  scene_potential.gradient(&scene_potential, &c.mechanics, COUNT, c.x, expected, NULL, &c.memory);
   for (int i = 0; i < COUNT * c.size; i++) assert_near(c.gradient[i], expected[i], 1e-12);
   free(expected);
   tear_down_case(&c);

@@ -31,7 +31,7 @@ enum { LEFT, BOTTOM, TOP };
 
 static int set_up(void **state) {
   carom_system *system = parse_system(scene);
-  carom_dataset_options options = carom_default_dataset_options(system);
+  carom_dataset_options options = carom_dataset_default_options(system);
   options.train = 60;
   options.validation = 5;
   options.test = 1;
@@ -41,7 +41,7 @@ static int set_up(void **state) {
 // the truth, but for friction and restitution
 static carom_model *make_model_of(const data_fixture *f, carom_contact_model kind, int threads,
                                   const double friction[3], const double restitution[3]) {
-  carom_model_options options = carom_default_model_options(f->system);
+  carom_model_options options = carom_model_default_options(f->system);
   options.contact = kind;
   options.hidden_layers = 1;
   options.hidden_size = 4;
@@ -153,14 +153,14 @@ static void finds_the_truth(void **state) {
 static void work_is_limited(void **state) {
   (void)state;
   carom_system *system = load_system("bp5");
-  carom_dataset_options options = carom_default_dataset_options(system);
+  carom_dataset_options options = carom_dataset_default_options(system);
   options.train = 40;
   options.validation = 0;
   options.test = 1;
   options.chunk = 40;
   carom_dataset *data;
   assert_int_equal(carom_dataset_generate(system, NULL, &options, &data, NULL), CAROM_OK);
-  const carom_model_options model_options = carom_default_model_options(system);
+  const carom_model_options model_options = carom_model_default_options(system);
   carom_model *m;
   assert_int_equal(carom_model_create(system, &model_options, &m, NULL), CAROM_OK);
   property_search search;
@@ -239,7 +239,7 @@ static void same_bits_with_threads(void **state) {
 // a training searches between epochs, as often as it was told, and says what it moved
 static void in_a_training(void **state) {
   data_fixture *f = *state;
-  carom_train_options options = carom_default_train_options();
+  carom_trainer_options options = carom_trainer_default_options();
   options.epochs = 6;
   options.batch = 30;
   options.learning_rate = 1e-12; // descent does nothing: what changes is the search's

@@ -38,7 +38,7 @@ static void batch_close(batch *b) {
   free(b->v0);
 }
 
-static carom_rollout *make_rollout(const batch *b, const carom_options *options) {
+static carom_rollout *make_rollout(const batch *b, const carom_rollout_options *options) {
   carom_rollout *rollout;
   carom_error error;
   if (carom_rollout_create(b->system, options, b->count, &rollout, &error) != CAROM_OK)
@@ -54,7 +54,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
 
 /* Hash of everything that a run and its derivative give. */
 static uint64_t hash_of_run(const batch *b, int threads, carom_contact_model contact_model) {
-  carom_options options = carom_default_options(b->system);
+  carom_rollout_options options = carom_rollout_default_options(b->system);
   carom_error error;
   options.threads = threads;
   options.contact = contact_model;
@@ -109,7 +109,7 @@ static void test_no_allocation_once_warm(void **state) {
   for (int k = 0; k < SCENE_COUNT; k++) {
     batch b;
     batch_open(&b, scenes[k], 8);
-    carom_options options = carom_default_options(b.system);
+    carom_rollout_options options = carom_rollout_default_options(b.system);
     carom_error error;
     options.threads = 1;
     carom_rollout *rollout = make_rollout(&b, &options);
@@ -134,7 +134,7 @@ static void test_simulate_agrees_with_rollout(void **state) {
   (void)state;
   batch b;
   batch_open(&b, "bd5", 11);
-  carom_options options = carom_default_options(b.system);
+  carom_rollout_options options = carom_rollout_default_options(b.system);
   carom_error error;
   size_t numbers = (size_t)(b.count * b.size * (options.steps + 1));
   double *x = malloc(sizeof(double) * numbers), *v = malloc(sizeof(double) * numbers);
@@ -186,7 +186,7 @@ static void test_bad_calls(void **state) {
   (void)state;
   batch b;
   batch_open(&b, "cp3", 2);
-  carom_options good = carom_default_options(b.system), bad;
+  carom_rollout_options good = carom_rollout_default_options(b.system), bad;
   carom_error error;
   carom_rollout *rollout = NULL;
   expect(carom_rollout_create(NULL, &good, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
@@ -227,7 +227,7 @@ static void test_divergence_is_reported(void **state) {
   (void)state;
   batch b;
   batch_open(&b, "rope", 1);
-  carom_options options = carom_default_options(b.system);
+  carom_rollout_options options = carom_rollout_default_options(b.system);
   options.dt = 5;
   options.steps = 400;
   carom_error error;
@@ -249,7 +249,7 @@ static void test_progress_can_stop(void **state) {
   (void)state;
   batch b;
   batch_open(&b, "bp5", 32);
-  carom_options options = carom_default_options(b.system);
+  carom_rollout_options options = carom_rollout_default_options(b.system);
   int64_t done = 0;
   options.progress = stop_at_half;
   options.progress_user = &done;
@@ -269,7 +269,7 @@ static void test_failures_are_kept(void **state) {
   (void)state;
   batch b;
   batch_open(&b, "gyro", 16);
-  carom_options options = carom_default_options(b.system);
+  carom_rollout_options options = carom_rollout_default_options(b.system);
   double *theta = malloc(sizeof(double) * (size_t)carom_parameter_count(b.system));
   carom_parameters_default(b.system, theta);
   theta[carom_parameter_segment(b.system, CAROM_FRICTION).offset] = 10;
@@ -286,7 +286,7 @@ static void test_failures_are_kept(void **state) {
   carom_cone_program program = carom_rollout_failure(rollout, kept - 1);
   assert_int_equal(program.contact_count, 1);
   carom_cone_solver *solver;
-  carom_cone_options cone = carom_default_cone_options();
+  carom_cone_options cone = carom_cone_default_options();
   carom_cone_info info;
   double f[3];
   assert_int_equal(carom_cone_solver_create(&solver, &error), CAROM_OK);
@@ -303,7 +303,7 @@ static void test_zero_steps(void **state) {
   (void)state;
   batch b;
   batch_open(&b, "gyro", 3);
-  carom_options options = carom_default_options(b.system);
+  carom_rollout_options options = carom_rollout_default_options(b.system);
   options.steps = 0;
   carom_error error;
   carom_rollout *rollout = make_rollout(&b, &options);

@@ -19,7 +19,7 @@ enum { TRAIN = 11, VALIDATION = 5, BATCH = 4, BATCHES = 3, EPOCHS = 3 };
 
 static int set_up(void **state) {
   carom_system *system = load_system("cp3");
-  carom_dataset_options options = carom_default_dataset_options(system);
+  carom_dataset_options options = carom_dataset_default_options(system);
   options.train = TRAIN;
   options.validation = VALIDATION;
   options.test = 1;
@@ -29,7 +29,7 @@ static int set_up(void **state) {
 }
 
 static carom_model *make_model(const data_fixture *f) {
-  carom_model_options options = carom_default_model_options(f->system);
+  carom_model_options options = carom_model_default_options(f->system);
   options.hidden_layers = 2;
   options.hidden_size = 8;
   options.single_precision = false; // sums in another order agree to the last bits
@@ -40,8 +40,8 @@ static carom_model *make_model(const data_fixture *f) {
   return model;
 }
 
-static carom_train_options train_options(void) {
-  carom_train_options options = carom_paper_train_options();
+static carom_trainer_options train_options(void) {
+  carom_trainer_options options = carom_trainer_paper_options();
   options.epochs = EPOCHS;
   options.batch = BATCH;
   options.seed = 5;
@@ -49,7 +49,7 @@ static carom_train_options train_options(void) {
 }
 
 static carom_trainer *make_trainer(const data_fixture *f, carom_model *model,
-                                   const carom_train_options *options) {
+                                   const carom_trainer_options *options) {
   carom_trainer *trainer;
   carom_error error = {0};
   if (carom_trainer_create(model, f->data, options, &trainer, &error) != CAROM_OK)
@@ -104,7 +104,7 @@ static void adamw_scales(void **state) {
 
 static void rates(void **state) {
   (void)state;
-  carom_train_options o = carom_paper_train_options();
+  carom_trainer_options o = carom_trainer_paper_options();
   o.epochs = 5;
   for (int epoch = 1; epoch <= 5; epoch++) assert_true(trainer_rate(&o, epoch) == 1e-3);
   o.schedule = CAROM_COSINE;
@@ -160,7 +160,7 @@ static void shuffles_evenly(void **state) {
 static void epoch_covers_the_data(void **state) {
   data_fixture *f = *state;
   carom_model *model = make_model(f);
-  carom_train_options options = train_options();
+  carom_trainer_options options = train_options();
   options.learning_rate = 1e-200;
   carom_trainer *trainer = make_trainer(f, model, &options);
   assert_int_equal(trainer_batch_count(trainer), BATCHES);
@@ -186,7 +186,7 @@ static void epoch_covers_the_data(void **state) {
 static void epoch_is_steps(void **state) {
   data_fixture *f = *state;
   carom_model *models[2] = {make_model(f), make_model(f)};
-  const carom_train_options options = train_options();
+  const carom_trainer_options options = train_options();
   carom_trainer *whole = make_trainer(f, models[0], &options);
   carom_trainer *steps = make_trainer(f, models[1], &options);
   assert_int_equal(carom_trainer_epoch(whole, NULL, NULL), CAROM_OK);
@@ -224,7 +224,7 @@ static bool remember(void *user, const carom_epoch *epoch) {
 static void run_learns_and_tracks_the_best(void **state) {
   data_fixture *f = *state;
   carom_model *model = make_model(f);
-  carom_train_options options = train_options();
+  carom_trainer_options options = train_options();
   options.epochs = 20;
   options.learning_rate = 0.02;
   options.schedule = CAROM_COSINE;
@@ -253,7 +253,7 @@ static void without_validation(void **state) {
   carom_model *model = make_model(f);
   carom_dataset data = *f->data;
   data.validation = (carom_chunks){0};
-  const carom_train_options options = train_options();
+  const carom_trainer_options options = train_options();
   carom_trainer *trainer;
   assert_int_equal(carom_trainer_create(model, &data, &options, &trainer, NULL), CAROM_OK);
   carom_epoch epoch;
@@ -281,7 +281,7 @@ static bool stop_at(void *user, int64_t done, int64_t total) {
 // stopped after any batch, or after any epoch, it ends at the same bits
 static void stopping_changes_nothing(void **state) {
   data_fixture *f = *state;
-  carom_train_options options = train_options();
+  carom_trainer_options options = train_options();
   options.search_every = 1;
   carom_model *model = make_model(f);
   carom_trainer *trainer = make_trainer(f, model, &options);
@@ -322,8 +322,8 @@ static void stopping_changes_nothing(void **state) {
 /* ---- trouble --------------------------------------------------------------------------------- */
 
 static int segment_offset(const carom_model *model, const char *name) {
-  for (int k = 0; k < carom_model_segment_count(model); k++) {
-    const carom_model_segment s = carom_model_segment_of(model, k);
+  for (int k = 0; k < carom_model_array_count(model); k++) {
+    const carom_model_array s = carom_model_array_of(model, k);
     if (strcmp(s.name, name) == 0) return s.offset;
   }
   fail_msg("no segment %s", name);
@@ -334,7 +334,7 @@ static int segment_offset(const carom_model *model, const char *name) {
 static void not_finite(void **state) {
   data_fixture *f = *state;
   carom_model *model = make_model(f);
-  const carom_train_options options = train_options();
+  const carom_trainer_options options = train_options();
   carom_trainer *trainer = make_trainer(f, model, &options);
   assert_int_equal(carom_trainer_epoch(trainer, NULL, NULL), CAROM_OK);
   const size_t bytes = sizeof(double) * (size_t)carom_model_parameter_count(model);
@@ -364,7 +364,7 @@ static void not_finite(void **state) {
 }
 
 static void refuse(carom_model *model, const carom_dataset *data,
-                   const carom_train_options *options, carom_status status, const char *piece) {
+                   const carom_trainer_options *options, carom_status status, const char *piece) {
   carom_error error = {0};
   carom_trainer *trainer;
   assert_int_equal(carom_trainer_create(model, data, options, &trainer, &error), status);
@@ -375,7 +375,7 @@ static void refuse(carom_model *model, const carom_dataset *data,
 static void bad_data(void **state) {
   data_fixture *f = *state;
   carom_model *model = make_model(f);
-  const carom_train_options options = train_options();
+  const carom_trainer_options options = train_options();
   carom_dataset data = *f->data;
   data.train.count = 0;
   refuse(model, &data, &options, CAROM_INVALID_DATA, "no training chunks");
@@ -400,7 +400,7 @@ static void bad_data(void **state) {
 static void bad_options(void **state) {
   data_fixture *f = *state;
   carom_model *model = make_model(f);
-  carom_train_options options = train_options();
+  carom_trainer_options options = train_options();
 #define REFUSE(field, value) \
   options = train_options(); \
   options.field = (value);   \

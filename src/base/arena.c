@@ -72,10 +72,8 @@ void arena_restore(arena *a, arena_mark mark) {
   if (a->current != NULL) a->current->used = mark.block != NULL ? mark.used : 0;
 }
 
+void *arena_zeroed(arena *a, size_t size) { return memset(arena_bytes(a, size), 0, size); }
+
 double *arena_doubles(arena *a, int count) { return ARENA_ARRAY(a, double, count); }
 
-double *arena_zeros(arena *a, int count) {
-  double *array = arena_doubles(a, count);
-  memset(array, 0, sizeof(double) * (size_t)count);
-  return array;
-}
+double *arena_zeros(arena *a, int count) { return arena_zeroed(a, sizeof(double) * (size_t)count); }

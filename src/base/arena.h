@@ -28,6 +28,9 @@ void *arena_bytes(arena *a, size_t size);
 arena_mark arena_save(const arena *a);
 void arena_restore(arena *a, arena_mark mark);
 
+/* The same, every byte zero. */
+void *arena_zeroed(arena *a, size_t size);
+
 /* `count` uninitialised / zeroed elements of a type. */
 #define ARENA_ARRAY(a, type, count) ((type *)arena_bytes((a), sizeof(type) * (size_t)(count)))
 double *arena_doubles(arena *a, int count);

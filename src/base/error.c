@@ -4,6 +4,20 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *carom_status_text(carom_status status) {
+  switch (status) {
+    case CAROM_OK: return "ok";
+    case CAROM_INVALID_ARGUMENT: return "invalid argument";
+    case CAROM_INVALID_SCENE: return "invalid scene";
+    case CAROM_INVALID_DATA: return "invalid data";
+    case CAROM_FILE_ERROR: return "file error";
+    case CAROM_OUT_OF_MEMORY: return "out of memory";
+    case CAROM_NUMERICAL_FAILURE: return "numerical failure";
+    case CAROM_INTERRUPTED: return "interrupted";
+  }
+  return "unknown status";
+}
+
 carom_status error_set(carom_error *error, carom_status status, const char *format, ...) {
   if (error == NULL) return status;
   error->status = status;

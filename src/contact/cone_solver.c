@@ -15,7 +15,7 @@ struct carom_cone_solver {
   bool solved;
 };
 
-carom_cone_options carom_default_cone_options(void) {
+carom_cone_options carom_cone_default_options(void) {
   return (carom_cone_options){.tolerance = 1e-10, .max_iterations = 60, .smoothing = 0};
 }
 
@@ -76,7 +76,7 @@ static carom_status check_options(const carom_cone_options *options, carom_error
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_cone_solver_solve: options have tolerance %g, max_iterations %d, "
                      "smoothing %g; they must be > 0, >= 1 and >= 0 (start from "
-                     "carom_default_cone_options)",
+                     "carom_cone_default_options)",
                      options->tolerance, options->max_iterations, options->smoothing);
   return CAROM_OK;
 }
@@ -136,7 +136,7 @@ carom_status carom_cone_solver_solve(carom_cone_solver *solver, const carom_cone
   if (solver == NULL || program == NULL || (f == NULL && program->contact_count > 0))
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_cone_solver_solve: solver, program or f is NULL");
-  carom_cone_options chosen = options != NULL ? *options : carom_default_cone_options();
+  carom_cone_options chosen = options != NULL ? *options : carom_cone_default_options();
   carom_status status = check_options(&chosen, error);
   if (status == CAROM_OK) status = check_program(program, error);
   solver->solved = false;

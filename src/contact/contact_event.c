@@ -13,11 +13,11 @@ static const double HELD_SHARE = 1e-14;
 /* ---- operators ------------------------------------------------------------------------------- */
 
 static const assembly *touched(const contact_event *e, int t) {
-  return &e->model->system->assemblies[e->group.touched[t].assembly];
+  return &e->mechanics->system->assemblies[e->group.touched[t].assembly];
 }
 
 void event_copy(const contact_event *e, double *to, const double *from) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched(e, t);
     for (int k = 0; k < a->point_count; k++)
@@ -26,7 +26,7 @@ void event_copy(const contact_event *e, double *to, const double *from) {
 }
 
 void event_zero(const contact_event *e, double *to) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched(e, t);
     for (int k = 0; k < a->point_count; k++)
@@ -35,18 +35,18 @@ void event_zero(const contact_event *e, double *to) {
 }
 
 void event_jacobian(const contact_event *e, const double *v, double *rows) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   for (int c = 0; c < e->group.count; c++) contact_apply(&e->group.contacts[c], d, v, rows + c * d);
 }
 
 void event_jacobian_transpose(const contact_event *e, const double *rows, double *out) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   for (int c = 0; c < e->group.count; c++)
     contact_apply_transpose(&e->group.contacts[c], d, rows + c * d, out);
 }
 
 /* out = M^-1 force on one assembly */
-static void assembly_free_mass(const model *m, const assembly *a, const double *force,
+static void assembly_free_mass(const mechanics *m, const assembly *a, const double *force,
                                double *out) {
   const carom_system *s = m->system;
   for (int k = 0; k < a->point_count; k++) {
@@ -59,7 +59,7 @@ static void assembly_free_mass(const model *m, const assembly *a, const double *
 /* From out = M^-1 push on one assembly: takes from push what the constraints answer with. */
 static void assembly_constrain(const contact_event *e, int assembly_index, double *out,
                                double *push, double *lambda) {
-  const model *m = e->model;
+  const mechanics *m = e->mechanics;
   const assembly *a = &m->system->assemblies[assembly_index];
   if (a->row_count == 0) return;
   int begin = m->assembly_constraint[assembly_index];
@@ -76,7 +76,7 @@ void event_inverse_mass(const contact_event *e, const double *force, double *out
                         double *lambda) {
   event_copy(e, push, force);
   for (int t = 0; t < e->group.touched_count; t++) {
-    assembly_free_mass(e->model, touched(e, t), push, out);
+    assembly_free_mass(e->mechanics, touched(e, t), push, out);
     assembly_constrain(e, e->group.touched[t].assembly, out, push, lambda);
   }
 }
@@ -85,7 +85,7 @@ void event_inverse_mass(const contact_event *e, const double *force, double *out
 
 /* Constraint arms and factors of the touched assemblies. */
 static void factor_constraints(contact_event *e, arena *memory) {
-  const model *m = e->model;
+  const mechanics *m = e->mechanics;
   const carom_system *s = m->system;
   if (s->row_count == 0) return;
   int values = s->constraint_shape.start[s->row_count];
@@ -123,13 +123,13 @@ static double assembly_dot(const carom_system *s, const assembly *a, const respo
  * unit impulse along contact axis i. */
 static void contact_response(const contact_event *e, int assembly_index, int contact_index,
                              response_scratch *w, double *response) {
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   const contact *c = &e->group.contacts[contact_index];
   const assembly *a = &s->assemblies[assembly_index];
   int d = s->dimension;
   if (a->row_count == 0 && a->point_count == 1) {
     // a free point mass
-    double inverse = e->model->inverse_mass[s->point_body[a->points[0]]];
+    double inverse = e->mechanics->inverse_mass[s->point_body[a->points[0]]];
     for (int k = 0; k < c->point_count; k++)
       if (c->point[k] == a->points[0])
         for (int i = 0; i < d; i++)
@@ -147,7 +147,7 @@ static void contact_response(const contact_event *e, int assembly_index, int con
     for (int k = 0; k < c->point_count; k++)
       if (s->point_assembly[c->point[k]] == assembly_index)
         for (int j = 0; j < d; j++) w->force[c->point[k] * d + j] += c->block[(k * d + i) * d + j];
-    assembly_free_mass(e->model, a, w->force, w->velocity);
+    assembly_free_mass(e->mechanics, a, w->force, w->velocity);
     w->unheld[contact_index * d + i] += assembly_dot(s, a, w);
     assembly_constrain(e, assembly_index, w->velocity, w->force, w->lambda);
     w->moved[contact_index * d + i] += assembly_dot(s, a, w);
@@ -159,7 +159,7 @@ static void contact_response(const contact_event *e, int assembly_index, int con
 /* Rows of contact `row`, columns of contact `column`: += J_row response, lower triangle. */
 static inline void place_block_in(const int d, const contact_event *e, int assembly_index,
                                   int island, int row, int column, const double *response) {
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   const contact *c = &e->group.contacts[row];
   int first = e->group.island_first[island];
   double *A = e->A[island];
@@ -178,7 +178,7 @@ static inline void place_block_in(const int d, const contact_event *e, int assem
 
 static void place_block(const contact_event *e, int assembly_index, int island, int row, int column,
                         const double *response) {
-  if (e->model->system->dimension == 2)
+  if (e->mechanics->system->dimension == 2)
     place_block_in(2, e, assembly_index, island, row, column, response);
   else
     place_block_in(3, e, assembly_index, island, row, column, response);
@@ -186,7 +186,7 @@ static void place_block(const contact_event *e, int assembly_index, int island, 
 
 static void make_shapes(contact_event *e, arena *memory) {
   const contact_group *g = &e->group;
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   e->shape = ARENA_ARRAY(memory, envelope, g->island_count);
   e->A = ARENA_ARRAY(memory, double *, g->island_count);
   for (int island = 0; island < g->island_count; island++) {
@@ -215,7 +215,7 @@ static bool find_held(contact_event *e, double epsilon, const response_scratch *
  * normal: with b = 0 and nothing that couples to it, every positive entry gives the same impulse, 0,
  * the one of least norm, and A is not singular for its sake. */
 static void clear_held(const contact_event *e, int island) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   const bool *held = e->held + e->group.island_first[island] * d;
   const envelope *shape = &e->shape[island];
   double *A = e->A[island];
@@ -230,7 +230,7 @@ static void clear_held(const contact_event *e, int island) {
 
 static void assemble(contact_event *e, arena *memory) {
   const contact_group *g = &e->group;
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   int d = s->dimension;
   make_shapes(e, memory);
   e->held = ARENA_ARRAY(memory, bool, e->size);
@@ -255,7 +255,7 @@ static void assemble(contact_event *e, arena *memory) {
     }
     arena_restore(memory, inner);
   }
-  double epsilon = e->options->contact == CAROM_CMR ? e->model->regularizer : 0;
+  double epsilon = e->options->contact == CAROM_CMR ? e->mechanics->regularizer : 0;
   bool any_held = find_held(e, epsilon, &work);
   arena_restore(memory, mark);
   for (int island = 0; island < g->island_count; island++) {
@@ -265,15 +265,15 @@ static void assemble(contact_event *e, arena *memory) {
   }
 }
 
-contact_event contact_event_make(const model *m, const carom_options *options,
+contact_event contact_event_make(const mechanics *m, const carom_rollout_options *options,
                                  const contact_list *active, const double *x, arena *memory) {
   contact_group group = contact_group_make(m->system, active, x, memory);
   return contact_event_from_group(m, options, &group, x, memory);
 }
 
-contact_event contact_event_from_group(const model *m, const carom_options *options,
+contact_event contact_event_from_group(const mechanics *m, const carom_rollout_options *options,
                                        const contact_group *group, const double *x, arena *memory) {
-  contact_event e = {.model = m, .options = options, .x = x, .group = *group};
+  contact_event e = {.mechanics = m, .options = options, .x = x, .group = *group};
   e.size = e.group.count * m->system->dimension;
   e.mu = arena_doubles(memory, e.group.count);
   e.restitution = arena_doubles(memory, e.group.count);
@@ -312,7 +312,7 @@ event_impulses event_impulses_at(const contact_event *e, void *memory) {
 
 cone_program contact_event_program(const contact_event *e, int island, const double *b,
                                    const double *lower, const double *before) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   int first = e->group.island_first[island], end = e->group.island_first[island + 1];
   double speed = 0;
   for (int i = first * d; i < end * d; i++) speed = fmax(speed, fabs(before[i]));
@@ -336,7 +336,7 @@ static void drop_held(const contact_event *e, double *rows) {
 /* The part of a phase's solution that belongs to one island. */
 static cone_solution island_solution(const contact_event *e, int island, double *f, double *dual,
                                      unsigned char *state, const carom_cone_info *info) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   int first = e->group.island_first[island];
   return (cone_solution){.f = f + first * d,
                          .state = state + first,
@@ -363,7 +363,7 @@ static cone_program within_range(cone_program program, arena *scratch) {
 /* Is the normal of a contact of an island held? Then drift off the constraints alone would tell
  * whether it pushes, and it is on the border of two states. */
 static bool has_held_normal(const contact_event *e, int island) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   for (int c = e->group.island_first[island]; c < e->group.island_first[island + 1]; c++)
     if (e->held[c * d]) return true;
   return false;
@@ -395,7 +395,7 @@ static void solve_phase(const contact_event *e, const double *b, const double *l
 
 /* v += M^ J' f */
 static void apply_impulse(const contact_event *e, const double *f, double *v, arena *scratch) {
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   arena_mark mark = arena_save(scratch);
   double *force = arena_doubles(scratch, s->coordinate_count);
   double *change = arena_doubles(scratch, s->coordinate_count);
@@ -415,7 +415,7 @@ static void apply_impulse(const contact_event *e, const double *f, double *v, ar
 /* b = J v' - v_C*, lower = e f_c,n: the data of the restitution phase */
 static void restitution_data(const contact_event *e, const target_velocity *target, const double *v,
                              const double *f_c, double *b, double *lower) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   event_jacobian(e, v, b);
   for (int i = 0; i < e->size; i++) b[i] -= target->value[i];
   drop_held(e, b);
@@ -464,7 +464,7 @@ typedef struct mass_image {
 } mass_image;
 
 static mass_image mass_image_of(const contact_event *e, const double *force, arena *scratch) {
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   mass_image image = {arena_doubles(scratch, s->coordinate_count),
                       arena_doubles(scratch, s->coordinate_count),
                       arena_doubles(scratch, s->row_count)};
@@ -474,7 +474,7 @@ static mass_image mass_image_of(const contact_event *e, const double *force, are
 
 static void mass_image_vjp(const contact_event *e, const mass_image *left, const mass_image *right,
                            const event_bars *bars) {
-  const model *m = e->model;
+  const mechanics *m = e->mechanics;
   const carom_system *s = m->system;
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched(e, t);
@@ -501,7 +501,7 @@ static void phase_vjp(const contact_event *e, const double *v_after, const doubl
                       const double *lower, const double *before, double *f, double *dual,
                       unsigned char *state, carom_cone_info *info, double *f_bar, double *v_bar,
                       double *p, const event_bars *bars, arena *scratch) {
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   int d = s->dimension;
   arena_mark mark = arena_save(scratch);
 
@@ -563,14 +563,14 @@ static void phase_vjp(const contact_event *e, const double *v_after, const doubl
 
 static void add_properties(const contact_event *e, carom_segment segment, const double *bar,
                            double *theta_bar) {
-  int offset = e->model->system->segments[segment].offset;
+  int offset = e->mechanics->system->segments[segment].offset;
   for (int c = 0; c < e->group.count; c++)
     theta_bar[offset + e->group.contacts[c].id.property] += bar[c];
 }
 
 void contact_event_vjp(const contact_event *e, const double *v, const event_impulses *impulses,
                        double *v_bar, double *x_bar, double *theta_bar, arena *scratch) {
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   int d = s->dimension, count = e->group.count;
   arena_mark mark = arena_save(scratch);
 

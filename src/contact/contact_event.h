@@ -22,8 +22,8 @@
 
 /* Everything of an event that depends on x and the parameters only. */
 typedef struct contact_event {
-  const model *model;
-  const carom_options *options;
+  const mechanics *mechanics;
+  const carom_rollout_options *options;
   const double *x;
   contact_group group;
   int size;              /* C = contacts * dimension */
@@ -38,11 +38,11 @@ typedef struct contact_event {
   program_log *failures; /* where programs that are not solved are kept; may be NULL */
 } contact_event;
 
-contact_event contact_event_make(const model *m, const carom_options *options,
+contact_event contact_event_make(const mechanics *m, const carom_rollout_options *options,
                                  const contact_list *active, const double *x, arena *memory);
 
 /* The same for contacts whose geometry is known already. */
-contact_event contact_event_from_group(const model *m, const carom_options *options,
+contact_event contact_event_from_group(const mechanics *m, const carom_rollout_options *options,
                                        const contact_group *group, const double *x, arena *memory);
 
 /* Impulses of an event with what their derivatives need, in one piece of memory. */

@@ -60,7 +60,7 @@ static void place_row_block(const contact *a, const contact *b, int d, double we
 
 static double *row_matrix(const contact_event *e, int island, double weight, const envelope *shape,
                           arena *memory) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   int begin = island_begin(e, island), end = island_end(e, island);
   double *values = arena_zeros(memory, shape->start[shape->size]);
   for (int c = begin; c < end; c++)
@@ -92,7 +92,7 @@ static void order_points(const contact_event *e, int island, island_inverse *inv
 
 static envelope column_shape(const contact_event *e, int island, int point_count, const int *place,
                              arena *memory) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   int columns = point_count * d;
   int *first = ARENA_ARRAY(memory, int, columns);
   for (int i = 0; i < columns; i++) first[i] = i / d * d;
@@ -113,7 +113,7 @@ static envelope column_shape(const contact_event *e, int island, int point_count
 /* J'J over the island's points. */
 static double *column_matrix(const contact_event *e, int island, double weight,
                              const envelope *shape, const int *place, arena *memory) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   double *values = arena_zeros(memory, shape->start[shape->size]);
   for (int c = island_begin(e, island); c < island_end(e, island); c++) {
     const contact *on = &e->group.contacts[c];
@@ -142,7 +142,7 @@ static double largest_diagonal(const envelope *shape, const double *values) {
 /* Cannot the rows be independent, since there are more of them than coordinates? Only bodies that
  * several contacts touch make that possible, so that a small count need not look closer. */
 static bool has_more_rows(const contact_event *e, int island) {
-  const model *m = e->model;
+  const mechanics *m = e->mechanics;
   int contacts = island_end(e, island) - island_begin(e, island), points = 0;
   if (contacts == 1) return false;
   for (int t = 0; t < e->group.touched_count; t++) {
@@ -163,7 +163,7 @@ static island_inverse island_inverse_make(const contact_event *e, int island, ar
 
   // rows depend on each other: perhaps columns do not
   inverse.tangent_weight = TANGENT_WEIGHT;
-  int *place = ARENA_ARRAY(memory, int, e->model->system->point_count);
+  int *place = ARENA_ARRAY(memory, int, e->mechanics->system->point_count);
   order_points(e, island, &inverse, place, memory);
   envelope columns = column_shape(e, island, inverse.point_count, place, memory);
   if (columns.size <= inverse.shape.size) {
@@ -186,7 +186,7 @@ static island_inverse island_inverse_make(const contact_event *e, int island, ar
 
 /* Multiplies tangential rows by their island's weight. */
 static void weigh_rows(const contact_event *e, const target_velocity *t, double *rows) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   for (int island = 0; island < e->group.island_count; island++)
     for (int c = island_begin(e, island); c < island_end(e, island); c++)
       for (int i = 1; i < d; i++) rows[c * d + i] *= t->inverses[island].tangent_weight;
@@ -202,7 +202,7 @@ static void weighted_jacobian(const contact_event *e, const target_velocity *t,
 /* points += J' rows of one island, rows weighted already */
 static void island_transpose(const contact_event *e, int island, const double *rows,
                              double *points) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   for (int c = island_begin(e, island); c < island_end(e, island); c++)
     contact_apply_transpose(&e->group.contacts[c], d, rows + c * d, points);
 }
@@ -210,7 +210,7 @@ static void island_transpose(const contact_event *e, int island, const double *r
 /* points = (J'J)^-1 points for an island of full column rank */
 static void solve_columns(const contact_event *e, const island_inverse *inverse, double *points,
                           arena *scratch) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   double *local = arena_doubles(scratch, inverse->point_count * d);
   for (int k = 0; k < inverse->point_count; k++)
     for (int i = 0; i < d; i++) local[k * d + i] = points[inverse->points[k] * d + i];
@@ -222,7 +222,7 @@ static void solve_columns(const contact_event *e, const island_inverse *inverse,
 /* (J J')^+ on the rows of an island, in place */
 static void solve_rows(const contact_event *e, int island, const island_inverse *inverse,
                        double *rows) {
-  double *local = rows + island_begin(e, island) * e->model->system->dimension;
+  double *local = rows + island_begin(e, island) * e->mechanics->system->dimension;
   if (inverse->kind == INVERSE_ROWS)
     envelope_solve(&inverse->shape, inverse->factor, local);
   else
@@ -253,7 +253,7 @@ static void inverse_apply_once(const contact_event *e, const target_velocity *t,
 static void inverse_apply_transpose_once(const contact_event *e, const target_velocity *t,
                                          const double *points, double *rows, arena *scratch) {
   arena_mark mark = arena_save(scratch);
-  double *work = arena_doubles(scratch, e->model->system->coordinate_count);
+  double *work = arena_doubles(scratch, e->mechanics->system->coordinate_count);
   event_copy(e, work, points);
   for (int island = 0; island < e->group.island_count; island++)
     if (t->inverses[island].kind == INVERSE_COLUMNS)
@@ -274,7 +274,7 @@ static int refinements(const contact_event *e, const target_velocity *t) {
 
 /* Sets the rows of islands that need no refinement to zero. */
 static void keep_deficient(const contact_event *e, const target_velocity *t, double *rows) {
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   for (int island = 0; island < e->group.island_count; island++) {
     if (t->inverses[island].kind != INVERSE_ROWS) continue;
     int begin = island_begin(e, island) * d, end = island_end(e, island) * d;
@@ -284,7 +284,7 @@ static void keep_deficient(const contact_event *e, const target_velocity *t, dou
 
 /* to += scale * from over the points of the touched assemblies */
 static void add_points(const contact_event *e, double scale, const double *from, double *to) {
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   int d = s->dimension;
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = &s->assemblies[e->group.touched[t].assembly];
@@ -298,7 +298,7 @@ static void inverse_apply(const contact_event *e, const target_velocity *t, cons
                           double *points, arena *scratch) {
   arena_mark mark = arena_save(scratch);
   double *rest = arena_doubles(scratch, e->size);
-  double *more = arena_doubles(scratch, e->model->system->coordinate_count);
+  double *more = arena_doubles(scratch, e->mechanics->system->coordinate_count);
   inverse_apply_once(e, t, rows, points, scratch);
   for (int step = refinements(e, t); step > 0; step--) {
     // points += J^+ (rows - J points)
@@ -315,7 +315,7 @@ static void inverse_apply(const contact_event *e, const target_velocity *t, cons
 static void inverse_apply_transpose(const contact_event *e, const target_velocity *t,
                                     const double *points, double *rows, arena *scratch) {
   arena_mark mark = arena_save(scratch);
-  double *rest = arena_doubles(scratch, e->model->system->coordinate_count);
+  double *rest = arena_doubles(scratch, e->mechanics->system->coordinate_count);
   double *more = arena_doubles(scratch, e->size);
   inverse_apply_transpose_once(e, t, points, rows, scratch);
   for (int step = refinements(e, t); step > 0; step--) {
@@ -336,7 +336,7 @@ static void inverse_apply_transpose(const contact_event *e, const target_velocit
 
 /* out = u - J_E' multipliers, multipliers = (J_E J_E')^-1 J_E u; out may be u */
 static void project(const contact_event *e, const double *u, double *out, double *multipliers) {
-  const model *m = e->model;
+  const mechanics *m = e->mechanics;
   if (out != u) event_copy(e, out, u);
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = &m->system->assemblies[e->group.touched[t].assembly];
@@ -355,7 +355,7 @@ static void project(const contact_event *e, const double *u, double *out, double
 
 static bool any_constraint(const contact_event *e) {
   for (int t = 0; t < e->group.touched_count; t++)
-    if (e->model->system->assemblies[e->group.touched[t].assembly].row_count > 0) return true;
+    if (e->mechanics->system->assemblies[e->group.touched[t].assembly].row_count > 0) return true;
   return false;
 }
 
@@ -367,7 +367,7 @@ static double compensation_time(const contact_event *e) {
 }
 
 target_velocity target_velocity_make(const contact_event *e, arena *memory) {
-  const carom_system *s = e->model->system;
+  const carom_system *s = e->mechanics->system;
   target_velocity t = {.desired = arena_zeros(memory, e->size)};
   t.value = t.desired;
   if (!e->options->penetration_compensation) return t;
@@ -408,7 +408,7 @@ static inline void outer_in(const int d, const contact_event *e, double scale, c
 
 void event_jacobian_outer(const contact_event *e, double scale, const double *rows,
                           const double *points, double *block_bar) {
-  if (e->model->system->dimension == 2)
+  if (e->mechanics->system->dimension == 2)
     outer_in(2, e, scale, rows, points, block_bar);
   else
     outer_in(3, e, scale, rows, points, block_bar);
@@ -423,7 +423,7 @@ void event_jacobian_outer(const contact_event *e, double scale, const double *ro
 static void inverse_vjp(const contact_event *e, const target_velocity *t, const double *y_bar,
                         double *desired_bar, double *block_bar, arena *scratch) {
   double *rows = arena_doubles(scratch, e->size);
-  double *points = arena_doubles(scratch, e->model->system->coordinate_count);
+  double *points = arena_doubles(scratch, e->mechanics->system->coordinate_count);
   inverse_apply_transpose(e, t, y_bar, desired_bar, scratch);
   inverse_apply(e, t, desired_bar, points, scratch);
   weighted_jacobian(e, t, t->y, rows);
@@ -447,7 +447,7 @@ static void inverse_vjp(const contact_event *e, const target_velocity *t, const 
  * w_bar becomes y_bar = P w_bar. */
 static void project_vjp(const contact_event *e, const target_velocity *t, double *w_bar,
                         double *x_bar, arena *scratch) {
-  const model *m = e->model;
+  const mechanics *m = e->mechanics;
   double *multipliers = arena_zeros(scratch, m->system->row_count);
   project(e, w_bar, w_bar, multipliers);
   for (int i = 0; i < e->group.touched_count; i++) {
@@ -461,13 +461,13 @@ static void project_vjp(const contact_event *e, const target_velocity *t, double
 void target_velocity_vjp(const contact_event *e, const target_velocity *t, const double *value_bar,
                          double *block_bar, double *gap_bar, double *x_bar, arena *scratch) {
   if (!e->options->penetration_compensation) return;
-  int d = e->model->system->dimension;
+  int d = e->mechanics->system->dimension;
   arena_mark mark = arena_save(scratch);
   double *desired_bar = arena_doubles(scratch, e->size);
   memcpy(desired_bar, value_bar, sizeof(double) * (size_t)e->size);
   if (t->projected) {
     // value = J w
-    double *w_bar = arena_doubles(scratch, e->model->system->coordinate_count);
+    double *w_bar = arena_doubles(scratch, e->mechanics->system->coordinate_count);
     event_zero(e, w_bar);
     event_jacobian_transpose(e, value_bar, w_bar);
     event_jacobian_outer(e, 1, value_bar, t->w, block_bar);

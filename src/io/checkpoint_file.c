@@ -30,11 +30,13 @@ typedef struct named_text {
 
 // the options that decide how many parameters there are, what they mean and where they begin
 static int model_values(const carom_model_options *o, named_value *values) {
-  const named_value all[] = {
-      {"hidden_layers", o->hidden_layers},         {"hidden_size", o->hidden_size},
-      {"shared_properties", o->shared_properties}, {"learn_regularizer", o->learn_regularizer},
-      {"single_precision", o->single_precision},   {"initial_friction", o->initial_friction},
-      {"elastic_term", o->elastic_term}};
+  const named_value all[] = {{"hidden_layers", o->hidden_layers},
+                             {"hidden_size", o->hidden_size},
+                             {"shared_properties", o->shared_properties},
+                             {"learn_regularizer", o->learn_regularizer},
+                             {"single_precision", o->single_precision},
+                             {"initial_friction", o->initial_friction},
+                             {"elastic_term", o->elastic_term}};
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
 }
@@ -52,7 +54,7 @@ const char *schedule_name(carom_schedule schedule) {
   return schedule == CAROM_COSINE ? "cosine" : "constant";
 }
 
-static int train_values(const carom_train_options *o, named_value *values) {
+static int train_values(const carom_trainer_options *o, named_value *values) {
   const named_value all[] = {{"batch", o->batch},
                              {"learning_rate", o->learning_rate},
                              {"beta1", o->beta1},
@@ -138,7 +140,7 @@ static carom_status write_values(h5_writer *writer, int count, const named_value
 }
 
 // a column is stored as a row, anything else as a matrix
-static int segment_axes(const carom_model_segment *s, h5_axis axes[2]) {
+static int array_axes(const carom_model_array *s, h5_axis axes[2]) {
   axes[0] = (h5_axis){"rows", s->rows};
   axes[1] = (h5_axis){"columns", s->columns};
   return s->columns == 1 ? 1 : 2;
@@ -159,10 +161,10 @@ static carom_status write_model(h5_writer *writer, const carom_model *model, car
   if (status == CAROM_OK) status = h5_write_text_attribute(writer, "model_seed", seed, error);
   // the parameters are open to change only through a model that is not constant
   const double *parameters = carom_model_parameters((carom_model *)model);
-  for (int k = 0; status == CAROM_OK && k < carom_model_segment_count(model); k++) {
-    const carom_model_segment s = carom_model_segment_of(model, k);
+  for (int k = 0; status == CAROM_OK && k < carom_model_array_count(model); k++) {
+    const carom_model_array s = carom_model_array_of(model, k);
     h5_axis axes[2];
-    const int rank = segment_axes(&s, axes);
+    const int rank = array_axes(&s, axes);
     status = h5_write_doubles(writer, s.name, rank, axes, parameters + s.offset, error);
   }
   return status;
@@ -293,14 +295,14 @@ static carom_status read_model_options(const h5_reader *reader, const char *path
   return CAROM_OK;
 }
 
-// reads every segment into `parameters`
+// reads every array into `parameters`
 static carom_status read_parameters(h5_reader *reader, const carom_model *model, double *parameters,
                                     carom_error *error) {
   carom_status status = CAROM_OK;
-  for (int k = 0; status == CAROM_OK && k < carom_model_segment_count(model); k++) {
-    const carom_model_segment s = carom_model_segment_of(model, k);
+  for (int k = 0; status == CAROM_OK && k < carom_model_array_count(model); k++) {
+    const carom_model_array s = carom_model_array_of(model, k);
     h5_axis axes[2];
-    const int rank = segment_axes(&s, axes);
+    const int rank = array_axes(&s, axes);
     double *values;
     status = h5_read_doubles(reader, s.name, rank, axes, &values, error);
     if (status != CAROM_OK) return status;
@@ -312,7 +314,7 @@ static carom_status read_parameters(h5_reader *reader, const carom_model *model,
 
 static carom_status load_model(h5_reader *reader, const char *path, const carom_system *system,
                                carom_model **model, carom_error *error) {
-  carom_model_options options = carom_default_model_options(system);
+  carom_model_options options = carom_model_default_options(system);
   carom_status status = check_version(reader, path, error);
   if (status == CAROM_OK) status = check_scene(reader, path, system, error);
   if (status == CAROM_OK) status = read_model_options(reader, path, &options, error);
@@ -331,9 +333,9 @@ static carom_status load_model(h5_reader *reader, const char *path, const carom_
 
 carom_status carom_model_load(const carom_system *system, const char *path, carom_model **model,
                               carom_error *error) {
+  if (model != NULL) *model = NULL;
   if (system == NULL || model == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_load: a pointer is NULL");
-  *model = NULL;
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);
   if (status != CAROM_OK) return status;

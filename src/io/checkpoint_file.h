@@ -1,6 +1,6 @@
 /* Checkpoints (HDF5): a model, and with it the training that it is in.
  *
- *   /mass, /moment, /friction, ...      float64, one dataset for each segment of the model's
+ *   /mass, /moment, /friction, ...      float64, one dataset for each array of the model's
  *   /weight0, /bias0, ...               parameters, as they are learned (before their transforms)
  *   root attributes
  *     checkpoint        1, the version of this format

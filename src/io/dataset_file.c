@@ -177,7 +177,7 @@ carom_status dataset_file_read(const carom_system *system, const char *path,
   if (made != NULL) status = read_dataset(reader, system, made, error);
   h5_reader_close(reader);
   if (plain) {
-    const carom_dataset_options defaults = carom_default_dataset_options(system);
+    const carom_dataset_options defaults = carom_dataset_default_options(system);
     status = read_trajectories(system, path, options != NULL ? options : &defaults, dataset, error);
     return name_file(path, status, error);
   }

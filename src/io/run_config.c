@@ -9,7 +9,7 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static json_t *train_json(const carom_train_options *o) {
+static json_t *train_json(const carom_trainer_options *o) {
   return json_pack("{si si sf sf sf sf sf ss sf sf si}", "epochs", o->epochs, "batch", o->batch,
                    "learning_rate", o->learning_rate, "beta1", o->beta1, "beta2", o->beta2,
                    "epsilon", o->epsilon, "weight_decay", o->weight_decay, "schedule",
@@ -66,9 +66,9 @@ static carom_status wrong(const char *path, const char *what, carom_error *error
                    what);
 }
 
-static carom_status read_train(json_t *root, const char *path, carom_train_options *o,
+static carom_status read_train(json_t *root, const char *path, carom_trainer_options *o,
                                carom_error *error) {
-  *o = carom_default_train_options();
+  *o = carom_trainer_default_options();
   const char *schedule;
   json_int_t seed;
   json_error_t problem;
@@ -134,8 +134,8 @@ static carom_status read_document(json_t *root, const char *path, run_config *c,
   c->data = strdup(data);
   if (c->scene == NULL || c->data == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
-  c->model = carom_default_model_options(*system);
-  c->dataset = carom_default_dataset_options(*system);
+  c->model = carom_model_default_options(*system);
+  c->dataset = carom_dataset_default_options(*system);
   status = read_train(root, path, &c->train, error);
   if (status == CAROM_OK) status = read_model(root, path, &c->model, error);
   if (status == CAROM_OK) status = read_dataset(root, path, c, error);

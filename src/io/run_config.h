@@ -27,7 +27,7 @@ typedef struct run_config {
   char *scene; /* owned */
   char *data;  /* owned */
   carom_model_options model;
-  carom_train_options train;
+  carom_trainer_options train;
   carom_dataset_options dataset;
   carom_contact_model data_contact; /* of the simulation that makes the data */
 } run_config;

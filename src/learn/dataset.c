@@ -16,7 +16,7 @@
 
 enum { BLOCK_SIZE = 64 /* trajectories */ };
 
-carom_dataset_options carom_default_dataset_options(const carom_system *system) {
+carom_dataset_options carom_dataset_default_options(const carom_system *system) {
   return (carom_dataset_options){.train = 800,
                                  .validation = 100,
                                  .test = 100,
@@ -177,7 +177,7 @@ static bool forward_progress(void *user, int64_t done, int64_t total) {
 typedef struct generator {
   const carom_system *system;
   const carom_dataset_options *options;
-  carom_options simulation;
+  carom_rollout_options simulation;
   overall progress;
   carom_report report;
   double *x0, *v0;  /* [BLOCK_SIZE][D] */
@@ -194,10 +194,10 @@ static void generator_free(generator *g) {
 }
 
 static carom_status generator_init(generator *g, const carom_system *system,
-                                   const carom_options *simulation,
+                                   const carom_rollout_options *simulation,
                                    const carom_dataset_options *options, carom_error *error) {
   *g = (generator){.system = system, .options = options};
-  g->simulation = simulation != NULL ? *simulation : carom_default_options(system);
+  g->simulation = simulation != NULL ? *simulation : carom_rollout_default_options(system);
   g->simulation.steps = options->steps;
   g->simulation.threads = options->threads;
   g->progress = (overall){.report = options->progress, .user = options->progress_user};
@@ -293,7 +293,8 @@ static carom_status generate_from_one(generator *g, carom_dataset **made, carom_
                                          g->x, g->v, g->contact, g->options, made, error);
 }
 
-carom_status carom_dataset_generate(const carom_system *system, const carom_options *simulation,
+carom_status carom_dataset_generate(const carom_system *system,
+                                    const carom_rollout_options *simulation,
                                     const carom_dataset_options *options, carom_dataset **dataset,
                                     carom_error *error) {
   if (dataset != NULL) *dataset = NULL;

@@ -196,7 +196,7 @@ static carom_status predict(evaluator *e, horizon *h, carom_error *error) {
 static carom_status simulate_scene(const evaluator *e, carom_contact_model contact,
                                    carom_dynamics dynamics, int steps, double *x, double *v,
                                    carom_error *error) {
-  carom_options o = carom_default_options(e->system);
+  carom_rollout_options o = carom_rollout_default_options(e->system);
   o.steps = steps;
   o.dt = e->result->dt;
   o.contact = contact;
@@ -251,11 +251,11 @@ static carom_status evaluate_chunks(evaluator *e, carom_error *error) {
 /* energy [count] of states, with the scene's parameters */
 static void energies(const carom_system *system, const double *theta, int count, const double *x,
                      const double *v, double *energy) {
-  model m;
+  mechanics m;
   arena scratch;
   arena_init(&scratch);
-  model_init(&m, system);
-  model_set_parameters(&m, theta);
+  mechanics_init(&m, system);
+  mechanics_set_parameters(&m, theta);
   int size = system->coordinate_count;
   double *momentum = arena_doubles(&scratch, size);
   scene_potential.value(&scene_potential, &m, count, x, energy, &scratch);
@@ -266,7 +266,7 @@ static void energies(const carom_system *system, const double *theta, int count,
     for (int i = 0; i < size; i++) twice += momentum[i] * velocity[i];
     energy[k] += twice / 2;
   }
-  model_free(&m);
+  mechanics_free(&m);
   arena_free(&scratch);
 }
 

@@ -10,7 +10,7 @@
 
 /* ---- options --------------------------------------------------------------------------------- */
 
-carom_model_options carom_default_model_options(const carom_system *system) {
+carom_model_options carom_model_default_options(const carom_system *system) {
   return (carom_model_options){
       .contact = CAROM_CM,
       .dynamics = CAROM_LAGRANGIAN,
@@ -76,15 +76,15 @@ static carom_status check_options(const carom_model_options *o, carom_error *err
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-/* Appends a segment and returns its offset. */
-static int add_segment(carom_model *m, const char *name, int rows, int columns) {
-  carom_model_segment *segment = &m->segments[m->segment_count++];
-  snprintf(segment->name, sizeof segment->name, "%s", name);
-  segment->offset = m->parameter_count;
-  segment->rows = rows;
-  segment->columns = columns;
+/* Appends an array and returns its offset. */
+static int add_array(carom_model *m, const char *name, int rows, int columns) {
+  carom_model_array *array = &m->arrays[m->array_count++];
+  snprintf(array->name, sizeof array->name, "%s", name);
+  array->offset = m->parameter_count;
+  array->rows = rows;
+  array->columns = columns;
   m->parameter_count += rows * columns;
-  return segment->offset;
+  return array->offset;
 }
 
 static bool any_rigid(const carom_system *s) {
@@ -97,19 +97,19 @@ static void lay_out_parameters(carom_model *m) {
   const carom_system *s = m->system;
   const mlp_shape *shape = &m->potential.shape;
   m->property_count = m->options.shared_properties ? 1 : s->contact_count;
-  m->mass = add_segment(m, "mass", 1, s->body_count);
-  m->moment = any_rigid(s) ? add_segment(m, "moment", s->body_count, s->dimension) : -1;
-  m->friction = add_segment(m, "friction", 1, m->property_count);
-  m->restitution = add_segment(m, "restitution", 1, m->property_count);
-  m->regularizer = m->options.learn_regularizer ? add_segment(m, "regularizer", 1, 1) : -1;
+  m->mass = add_array(m, "mass", 1, s->body_count);
+  m->moment = any_rigid(s) ? add_array(m, "moment", s->body_count, s->dimension) : -1;
+  m->friction = add_array(m, "friction", 1, m->property_count);
+  m->restitution = add_array(m, "restitution", 1, m->property_count);
+  m->regularizer = m->options.learn_regularizer ? add_array(m, "regularizer", 1, 1) : -1;
   m->network = m->parameter_count;
-  if (m->potential.elastic_count > 0) add_segment(m, "elastic", m->potential.elastic_count, 2);
+  if (m->potential.elastic_count > 0) add_array(m, "elastic", m->potential.elastic_count, 2);
   for (int l = 0; l <= shape->hidden_layers; l++) {
     char name[24];
     snprintf(name, sizeof name, "weight%d", l);
-    add_segment(m, name, mlp_layer_outputs(shape, l), mlp_layer_inputs(shape, l));
+    add_array(m, name, mlp_layer_outputs(shape, l), mlp_layer_inputs(shape, l));
     snprintf(name, sizeof name, "bias%d", l);
-    add_segment(m, name, 1, mlp_layer_outputs(shape, l));
+    add_array(m, name, 1, mlp_layer_outputs(shape, l));
   }
 }
 
@@ -178,9 +178,9 @@ void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gra
 
 carom_status carom_model_create(const carom_system *system, const carom_model_options *options,
                                 carom_model **model_out, carom_error *error) {
+  if (model_out != NULL) *model_out = NULL;
   if (system == NULL || options == NULL || model_out == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_create: a pointer is NULL");
-  *model_out = NULL;
   carom_status status = check_options(options, error);
   if (status != CAROM_OK) return status;
   carom_model *m = calloc(1, sizeof *m);
@@ -190,7 +190,7 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
   m->potential = network_potential_make(system, options->elastic_term, options->hidden_layers,
                                         options->hidden_size);
   lay_out_parameters(m);
-  model_init(&m->physics, system);
+  mechanics_init(&m->mechanics, system);
   m->parameters = calloc((size_t)m->parameter_count, sizeof(double));
   m->theta = calloc((size_t)system->parameter_count + 1, sizeof(double));
   float *rounded = NULL;
@@ -211,7 +211,7 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
 void carom_model_destroy(carom_model *model_in) {
   if (model_in == NULL) return;
   predictor_free(&model_in->training);
-  model_free(&model_in->physics);
+  mechanics_free(&model_in->mechanics);
   free(model_in->potential.rounded);
   free(model_in->parameters);
   free(model_in->theta);
@@ -221,11 +221,11 @@ void carom_model_destroy(carom_model *model_in) {
 carom_model_options carom_model_options_of(const carom_model *m) { return m->options; }
 int carom_model_parameter_count(const carom_model *m) { return m->parameter_count; }
 double *carom_model_parameters(carom_model *m) { return m->parameters; }
-int carom_model_segment_count(const carom_model *m) { return m->segment_count; }
+int carom_model_array_count(const carom_model *m) { return m->array_count; }
 
-carom_model_segment carom_model_segment_of(const carom_model *m, int index) {
-  if (index < 0 || index >= m->segment_count) return (carom_model_segment){.name = ""};
-  return m->segments[index];
+carom_model_array carom_model_array_of(const carom_model *m, int index) {
+  if (index < 0 || index >= m->array_count) return (carom_model_array){.name = ""};
+  return m->arrays[index];
 }
 
 void carom_model_theta(const carom_model *m, double *theta) { model_expand(m, theta); }

@@ -12,11 +12,11 @@
 #include "nn/network_potential.h"
 #include "rollout/shard.h"
 
-enum { MODEL_MAX_SEGMENTS = 32 };
+enum { MODEL_MAX_ARRAYS = 32 };
 
 /* Memory for predictions of one number of time steps. */
 typedef struct predictor {
-  carom_options options;
+  carom_rollout_options options;
   batch_job job;
   int thread_count;
   worker *workers; /* [thread_count] */
@@ -35,15 +35,15 @@ typedef struct predictor {
 struct carom_model {
   const carom_system *system;
   carom_model_options options;
-  int segment_count;
-  carom_model_segment segments[MODEL_MAX_SEGMENTS];
-  /* offsets in the parameters; -1 where there is no such segment */
+  int array_count;
+  carom_model_array arrays[MODEL_MAX_ARRAYS];
+  /* offsets in the parameters; -1 where there is no such array */
   int mass, moment, friction, restitution, regularizer, network;
   int property_count; /* frictions: 1, or one for each possible contact */
   int parameter_count;
   double *parameters;
   double *theta; /* what they stand for, of the last call */
-  model physics;
+  mechanics mechanics;
   network_potential potential;
   predictor training; /* for chunks, with records kept */
 };

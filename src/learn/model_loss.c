@@ -15,7 +15,7 @@
 
 carom_status predictor_make(predictor *p, carom_model *m, int steps, bool keeps_records,
                             carom_error *error) {
-  *p = (predictor){.options = carom_default_options(m->system)};
+  *p = (predictor){.options = carom_rollout_default_options(m->system)};
   p->options.steps = steps;
   p->options.dt = m->options.dt;
   p->options.dynamics = m->options.dynamics;
@@ -24,7 +24,7 @@ carom_status predictor_make(predictor *p, carom_model *m, int steps, bool keeps_
   p->options.shard_size = LEARN_SHARD;
   p->thread_count = m->options.threads > 0 ? m->options.threads : omp_get_max_threads();
   p->job = (batch_job){.options = &p->options,
-                       .integrator = {.model = &m->physics,
+                       .integrator = {.mechanics = &m->mechanics,
                                       .potential = &m->potential.base,
                                       .method = CAROM_RK4,
                                       .dynamics = m->options.dynamics,
@@ -187,7 +187,7 @@ static carom_status take_parameters(carom_model *m, carom_error *error) {
     error_prefix(error, "the model's parameters are out of range");
     return status;
   }
-  model_set_parameters(&m->physics, m->theta);
+  mechanics_set_parameters(&m->mechanics, m->theta);
   network_potential_refresh(&m->potential);
   return CAROM_OK;
 }
@@ -289,7 +289,7 @@ carom_status carom_model_potential(carom_model *m, int count, const double *x, d
   arena scratch;
   arena_init(&scratch);
   gemm_begin();
-  m->potential.base.value(&m->potential.base, &m->physics, count, x, value, &scratch);
+  m->potential.base.value(&m->potential.base, &m->mechanics, count, x, value, &scratch);
   gemm_end();
   arena_free(&scratch);
   return error_clear(error);

@@ -16,7 +16,7 @@ typedef struct noise {
   const carom_system *system;
   double deviation;
   rng random;
-  model model;
+  mechanics mechanics;
   arena memory;
   double *arm;    /* [constraint_count][dimension] */
   double *factor; /* of J J' */
@@ -27,10 +27,10 @@ typedef struct noise {
 static void noise_init(noise *n, const carom_system *system, double deviation) {
   *n = (noise){.system = system, .deviation = deviation};
   arena_init(&n->memory);
-  model_init(&n->model, system);
+  mechanics_init(&n->mechanics, system);
   double *theta = arena_doubles(&n->memory, system->parameter_count);
   carom_parameters_default(system, theta);
-  model_set_parameters(&n->model, theta);
+  mechanics_set_parameters(&n->mechanics, theta);
   n->arm = arena_doubles(&n->memory, system->constraint_count * system->dimension);
   n->factor =
       arena_doubles(&n->memory, system->constraint_shape.start[system->constraint_shape.size]);
@@ -39,7 +39,7 @@ static void noise_init(noise *n, const carom_system *system, double deviation) {
 }
 
 static void noise_free(noise *n) {
-  model_free(&n->model);
+  mechanics_free(&n->mechanics);
   arena_free(&n->memory);
 }
 
@@ -133,7 +133,7 @@ static double violations(noise *n, const double *x) {
   const carom_system *s = n->system;
   int d = s->dimension;
   double worst = 0;
-  constraints_arms(&n->model, 0, s->constraint_count, x, n->arm);
+  constraints_arms(&n->mechanics, 0, s->constraint_count, x, n->arm);
   for (int c = 0; c < s->constraint_count; c++) {
     const constraint *on = &s->constraints[c];
     const double *arm = n->arm + c * d;
@@ -155,10 +155,10 @@ static double violations(noise *n, const double *x) {
 static void remove_rows(noise *n, double *values) {
   const carom_system *s = n->system;
   size_t count = (size_t)s->coordinate_count;
-  constraints_factor(&n->model, 0, s->constraint_count, n->arm, METRIC_GEOMETRIC, n->factor);
-  constraints_solve(&n->model, 0, s->constraint_count, n->factor, n->rows);
+  constraints_factor(&n->mechanics, 0, s->constraint_count, n->arm, METRIC_GEOMETRIC, n->factor);
+  constraints_solve(&n->mechanics, 0, s->constraint_count, n->factor, n->rows);
   memset(n->step, 0, sizeof(double) * count);
-  constraints_apply_transpose(&n->model, 0, s->constraint_count, n->arm, n->rows, n->step);
+  constraints_apply_transpose(&n->mechanics, 0, s->constraint_count, n->arm, n->rows, n->step);
   for (size_t k = 0; k < count; k++) values[k] -= n->step[k];
 }
 
@@ -175,7 +175,7 @@ static bool restore_constraints(noise *n, double *x, double *v) {
     left = now;
   }
   if (!(left < 1e-10)) return false;
-  constraints_apply(&n->model, 0, s->constraint_count, n->arm, v, n->rows);
+  constraints_apply(&n->mechanics, 0, s->constraint_count, n->arm, v, n->rows);
   remove_rows(n, v);
   return true;
 }

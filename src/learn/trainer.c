@@ -13,22 +13,22 @@
 /* Streams of the seed that order the chunks; apart from those that draw data and parameters. */
 static const uint64_t SHUFFLE_STREAM = (uint64_t)1 << 40;
 
-carom_train_options carom_default_train_options(void) {
-  return (carom_train_options){.epochs = 300,
-                               .batch = 200,
-                               .learning_rate = 4e-3,
-                               .property_rate = 10,
-                               .beta1 = 0.9,
-                               .beta2 = 0.999,
-                               .epsilon = 1e-8,
-                               .weight_decay = 1e-4,
-                               .schedule = CAROM_COSINE,
-                               .final_rate = 2e-4,
-                               .search_every = 25};
+carom_trainer_options carom_trainer_default_options(void) {
+  return (carom_trainer_options){.epochs = 300,
+                                 .batch = 200,
+                                 .learning_rate = 4e-3,
+                                 .property_rate = 10,
+                                 .beta1 = 0.9,
+                                 .beta2 = 0.999,
+                                 .epsilon = 1e-8,
+                                 .weight_decay = 1e-4,
+                                 .schedule = CAROM_COSINE,
+                                 .final_rate = 2e-4,
+                                 .search_every = 25};
 }
 
-carom_train_options carom_paper_train_options(void) {
-  carom_train_options options = carom_default_train_options();
+carom_trainer_options carom_trainer_paper_options(void) {
+  carom_trainer_options options = carom_trainer_default_options();
   options.epochs = 1000;
   options.learning_rate = 1e-3;
   options.property_rate = 1;
@@ -49,7 +49,7 @@ static bool is_between(double value, double low, double high) {
   return isfinite(value) && value >= low && value <= high;
 }
 
-static carom_status check_options(const carom_train_options *o, carom_error *error) {
+static carom_status check_options(const carom_trainer_options *o, carom_error *error) {
   if (o->epochs < 0) return bad_option("epochs", o->epochs, "at least 0", error);
   if (o->batch < 1) return bad_option("batch", o->batch, "at least 1", error);
   if (!is_between(o->learning_rate, 0.0, HUGE_VAL) || o->learning_rate == 0.0)
@@ -147,11 +147,11 @@ static uint64_t hash_dataset(const carom_model *model, const carom_dataset *data
 }
 
 carom_status carom_trainer_create(carom_model *model, const carom_dataset *dataset,
-                                  const carom_train_options *options, carom_trainer **trainer,
+                                  const carom_trainer_options *options, carom_trainer **trainer,
                                   carom_error *error) {
+  if (trainer != NULL) *trainer = NULL;
   if (model == NULL || dataset == NULL || options == NULL || trainer == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "carom_trainer_create: a pointer is NULL");
-  *trainer = NULL;
   carom_status status = check_options(options, error);
   if (status == CAROM_OK) status = check_dataset(model, dataset, error);
   if (status != CAROM_OK) return status;
@@ -193,7 +193,7 @@ int trainer_batch_count(const carom_trainer *t) {
   return (t->dataset->train.count - 1) / t->options.batch + 1;
 }
 
-double trainer_rate(const carom_train_options *o, int epoch) {
+double trainer_rate(const carom_trainer_options *o, int epoch) {
   if (o->schedule == CAROM_CONSTANT || o->epochs < 2) return o->learning_rate;
   // an epoch beyond the planned ones keeps the last rate
   const int last = o->epochs - 1, at = epoch - 1 < last ? epoch - 1 : last;
@@ -214,13 +214,13 @@ void trainer_shuffle(uint64_t seed, int epoch, int count, int *order) {
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-// the segment that an entry of the gradient belongs to
-static carom_model_segment segment_at(const carom_model *model, int entry) {
-  for (int k = 0; k < carom_model_segment_count(model); k++) {
-    const carom_model_segment s = carom_model_segment_of(model, k);
+// the array that an entry of the gradient belongs to
+static carom_model_array array_at(const carom_model *model, int entry) {
+  for (int k = 0; k < carom_model_array_count(model); k++) {
+    const carom_model_array s = carom_model_array_of(model, k);
     if (entry >= s.offset && entry < s.offset + s.rows * s.columns) return s;
   }
-  return (carom_model_segment){.name = "parameter"};
+  return (carom_model_array){.name = "parameter"};
 }
 
 static carom_status check_gradient(const carom_trainer *t, double loss, carom_error *error) {
@@ -229,7 +229,7 @@ static carom_status check_gradient(const carom_trainer *t, double loss, carom_er
   }
   for (int i = 0; i < t->optimizer.size; i++) {
     if (isfinite(t->gradient[i])) continue;
-    const carom_model_segment s = segment_at(t->model, i);
+    const carom_model_array s = array_at(t->model, i);
     return error_set(error, CAROM_NUMERICAL_FAILURE,
                      "the gradient by %s[%d] is %g (the loss is %g)", s.name, i - s.offset,
                      t->gradient[i], loss);
@@ -246,9 +246,9 @@ static double norm(const double *values, int count) {
 // parameters before those of the network
 static int property_count(const carom_model *model) {
   int count = 0;
-  for (int i = 0; i < carom_model_segment_count(model); i++) {
-    const carom_model_segment segment = carom_model_segment_of(model, i);
-    if (strcmp(segment.name, "weight0") == 0) count = segment.offset;
+  for (int i = 0; i < carom_model_array_count(model); i++) {
+    const carom_model_array array = carom_model_array_of(model, i);
+    if (strcmp(array.name, "weight0") == 0) count = array.offset;
   }
   return count;
 }
@@ -261,7 +261,7 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
                                          t->gradient, report, error);
   if (status == CAROM_OK) status = check_gradient(t, *loss, error);
   if (status != CAROM_OK) return status;
-  const carom_train_options *o = &t->options;
+  const carom_trainer_options *o = &t->options;
   const adamw_options how = {.rate = rate,
                              .first_count = property_count(t->model),
                              .first_rate = rate * o->property_rate,

@@ -30,7 +30,7 @@ typedef struct training_state {
 struct carom_trainer {
   carom_model *model;
   const carom_dataset *dataset;
-  carom_train_options options;
+  carom_trainer_options options;
   adamw optimizer;
   property_search search; /* empty if options.search_every is 0 */
   training_state state;
@@ -44,7 +44,7 @@ struct carom_trainer {
 int trainer_batch_count(const carom_trainer *trainer);
 
 /* The learning rate of an epoch, 1 for the first. */
-double trainer_rate(const carom_train_options *options, int epoch);
+double trainer_rate(const carom_trainer_options *options, int epoch);
 
 /* Puts 0 .. count - 1 into the order of an epoch. */
 void trainer_shuffle(uint64_t seed, int epoch, int count, int *order);

@@ -13,7 +13,7 @@ static const double *mlp_parameters(const network_potential *n) {
   return n->parameters + 2 * n->elastic_count;
 }
 
-static void network_value(const potential *self, const model *m, int count, const double *x,
+static void network_value(const potential *self, const mechanics *m, int count, const double *x,
                           double *value, arena *scratch) {
   (void)m;
   const network_potential *n = network_of(self);
@@ -27,7 +27,7 @@ static size_t network_record_bytes(const potential *self, int count) {
                             : mlp_double_record_bytes(&n->shape, count);
 }
 
-static void network_gradient(const potential *self, const model *m, int count, const double *x,
+static void network_gradient(const potential *self, const mechanics *m, int count, const double *x,
                              double *gradient, void *record, arena *scratch) {
   (void)m;
   const network_potential *n = network_of(self);
@@ -40,9 +40,9 @@ static void network_gradient(const potential *self, const model *m, int count, c
   if (n->elastic_count > 0) elastic_term_gradient(n->system, n->parameters, count, x, gradient);
 }
 
-static void network_gradient_vjp(const potential *self, const model *m, int count, const double *x,
-                                 void *record, const double *gradient_bar, double *x_bar,
-                                 double *parameters_bar, arena *scratch) {
+static void network_gradient_vjp(const potential *self, const mechanics *m, int count,
+                                 const double *x, void *record, const double *gradient_bar,
+                                 double *x_bar, double *parameters_bar, arena *scratch) {
   (void)m;
   const network_potential *n = network_of(self);
   double *mlp_bar = parameters_bar + 2 * n->elastic_count;

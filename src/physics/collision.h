@@ -8,7 +8,7 @@
 #ifndef CAROM_PHYSICS_COLLISION_H
 #define CAROM_PHYSICS_COLLISION_H
 
-#include "physics/model.h"
+#include "physics/mechanics.h"
 
 typedef enum contact_kind {
   CONTACT_PAIR,        /* ball `first` and ball `second`, first < second */

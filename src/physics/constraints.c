@@ -34,7 +34,7 @@ static inline void arm_spread(const combination *c, int d, const double *value, 
   }
 }
 
-void constraints_arms(const model *m, int begin, int end, const double *x, double *arm) {
+void constraints_arms(const mechanics *m, int begin, int end, const double *x, double *arm) {
   int d = m->system->dimension;
   for (int c = begin; c < end; c++) {
     const combination *combo = &m->system->constraints[c].arm;
@@ -70,7 +70,7 @@ static void place_block(const carom_system *s, const coupling *link, double weig
   }
 }
 
-double constraints_factor(const model *m, int begin, int end, const double *arm,
+double constraints_factor(const mechanics *m, int begin, int end, const double *arm,
                           constraint_metric metric, double *factor) {
   const carom_system *s = m->system;
   if (begin == end) return 1;
@@ -86,7 +86,7 @@ double constraints_factor(const model *m, int begin, int end, const double *arm,
   return envelope_factor_rows(&s->constraint_shape, factor, first_row, end_row, PIVOT_FLOOR);
 }
 
-void constraints_solve(const model *m, int begin, int end, const double *factor, double *z) {
+void constraints_solve(const mechanics *m, int begin, int end, const double *factor, double *z) {
   const carom_system *s = m->system;
   if (begin == end) return;
   int first_row = s->constraints[begin].first_row;
@@ -94,7 +94,7 @@ void constraints_solve(const model *m, int begin, int end, const double *factor,
   envelope_solve_rows(&s->constraint_shape, factor, first_row, end_row, z);
 }
 
-void constraints_apply(const model *m, int begin, int end, const double *arm, const double *u,
+void constraints_apply(const mechanics *m, int begin, int end, const double *arm, const double *u,
                        double *rows) {
   int d = m->system->dimension;
   for (int c = begin; c < end; c++) {
@@ -108,7 +108,7 @@ void constraints_apply(const model *m, int begin, int end, const double *arm, co
   }
 }
 
-void constraints_apply_transpose(const model *m, int begin, int end, const double *arm,
+void constraints_apply_transpose(const mechanics *m, int begin, int end, const double *arm,
                                  const double *rows, double *out) {
   int d = m->system->dimension;
   for (int c = begin; c < end; c++) {
@@ -121,8 +121,8 @@ void constraints_apply_transpose(const model *m, int begin, int end, const doubl
   }
 }
 
-void constraints_bilinear_vjp(const model *m, int begin, int end, double scale, const double *rows,
-                              const double *u, double *x_bar) {
+void constraints_bilinear_vjp(const mechanics *m, int begin, int end, double scale,
+                              const double *rows, const double *u, double *x_bar) {
   int d = m->system->dimension;
   for (int c = begin; c < end; c++) {
     const constraint *link = &m->system->constraints[c];
@@ -135,7 +135,7 @@ void constraints_bilinear_vjp(const model *m, int begin, int end, double scale, 
   }
 }
 
-void constraints_curvature(const model *m, const double *v, const double *y, double *rows) {
+void constraints_curvature(const mechanics *m, const double *v, const double *y, double *rows) {
   int d = m->system->dimension;
   for (int c = 0; c < m->system->constraint_count; c++) {
     const constraint *link = &m->system->constraints[c];
@@ -150,7 +150,7 @@ void constraints_curvature(const model *m, const double *v, const double *y, dou
   }
 }
 
-void constraints_curvature_transpose(const model *m, double scale, const double *v,
+void constraints_curvature_transpose(const mechanics *m, double scale, const double *v,
                                      const double *rows, double *out) {
   int d = m->system->dimension;
   for (int c = 0; c < m->system->constraint_count; c++) {

@@ -7,10 +7,10 @@
 #ifndef CAROM_PHYSICS_CONSTRAINTS_H
 #define CAROM_PHYSICS_CONSTRAINTS_H
 
-#include "physics/model.h"
+#include "physics/mechanics.h"
 
 /* arm [constraint_count][dimension] at x. */
-void constraints_arms(const model *m, int begin, int end, const double *x, double *arm);
+void constraints_arms(const mechanics *m, int begin, int end, const double *x, double *arm);
 
 typedef enum constraint_metric {
   METRIC_INERTIAL, /* J_E M^-1 J_E' */
@@ -19,26 +19,26 @@ typedef enum constraint_metric {
 
 /* Builds and factorises the matrix in system->constraint_shape. Returns the smallest pivot ratio:
  * close to 0 where constraints are redundant. */
-double constraints_factor(const model *m, int begin, int end, const double *arm,
+double constraints_factor(const mechanics *m, int begin, int end, const double *arm,
                           constraint_metric metric, double *factor);
 
 /* rows z of the range: z = K^-1 z in place */
-void constraints_solve(const model *m, int begin, int end, const double *factor, double *z);
+void constraints_solve(const mechanics *m, int begin, int end, const double *factor, double *z);
 
 /* rows = J_E u;  out += J_E' rows */
-void constraints_apply(const model *m, int begin, int end, const double *arm, const double *u,
+void constraints_apply(const mechanics *m, int begin, int end, const double *arm, const double *u,
                        double *rows);
-void constraints_apply_transpose(const model *m, int begin, int end, const double *arm,
+void constraints_apply_transpose(const mechanics *m, int begin, int end, const double *arm,
                                  const double *rows, double *out);
 
 /* x_bar += scale * gradient by x of rows' J_E(x) u, with rows and u constant. */
-void constraints_bilinear_vjp(const model *m, int begin, int end, double scale, const double *rows,
-                              const double *u, double *x_bar);
+void constraints_bilinear_vjp(const mechanics *m, int begin, int end, double scale,
+                              const double *rows, const double *u, double *x_bar);
 
 /* rows = (D_x (J_E v)) y, symmetric in v and y;  out += scale * (D_x (J_E v))' rows, which is also
  * the gradient of rows' (D_x (J_E v)) y by y. */
-void constraints_curvature(const model *m, const double *v, const double *y, double *rows);
-void constraints_curvature_transpose(const model *m, double scale, const double *v,
+void constraints_curvature(const mechanics *m, const double *v, const double *y, double *rows);
+void constraints_curvature_transpose(const mechanics *m, double scale, const double *v,
                                      const double *rows, double *out);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-dynamics_record dynamics_record_make(const model *m, arena *memory) {
+dynamics_record dynamics_record_make(const mechanics *m, arena *memory) {
   const carom_system *s = m->system;
   return (dynamics_record){
       .arm = arena_doubles(memory, s->constraint_count * s->dimension),
@@ -23,7 +23,8 @@ static void copy(double *to, const double *from, int count) {
 }
 
 /* Hamiltonian: b = K^-1 J v, velocity = v - M^-1 J' b, force += B(v)' b */
-static void project_velocity(const model *m, const double *v, dynamics_record *r, arena *scratch) {
+static void project_velocity(const mechanics *m, const double *v, dynamics_record *r,
+                             arena *scratch) {
   const carom_system *s = m->system;
   int all = s->constraint_count;
   double *impulse = arena_zeros(scratch, s->coordinate_count);
@@ -35,7 +36,7 @@ static void project_velocity(const model *m, const double *v, dynamics_record *r
   constraints_curvature_transpose(m, 1, v, r->b, r->force);
 }
 
-void dynamics_eval(const model *m, carom_dynamics kind, const double *x, const double *v,
+void dynamics_eval(const mechanics *m, carom_dynamics kind, const double *x, const double *v,
                    const double *gradient, dynamics_record *r, arena *scratch) {
   const carom_system *s = m->system;
   int size = s->coordinate_count;
@@ -66,7 +67,7 @@ void dynamics_eval(const model *m, carom_dynamics kind, const double *x, const d
 }
 
 /* The reverse of project_velocity. `force_bar` is the cotangent of B(v)' b. */
-static void project_velocity_vjp(const model *m, const double *v, const dynamics_record *r,
+static void project_velocity_vjp(const mechanics *m, const double *v, const dynamics_record *r,
                                  const double *velocity_bar, const double *force_bar, double *x_bar,
                                  double *v_bar, double *theta_bar, arena *scratch) {
   const carom_system *s = m->system;
@@ -103,7 +104,7 @@ static void project_velocity_vjp(const model *m, const double *v, const dynamics
   mass_inverse_vjp(m, push, impulse, theta_bar);
 }
 
-void dynamics_eval_vjp(const model *m, carom_dynamics kind, const double *v,
+void dynamics_eval_vjp(const mechanics *m, carom_dynamics kind, const double *v,
                        const dynamics_record *r, const double *velocity_bar,
                        const double *acceleration_bar, double *x_bar, double *v_bar,
                        double *gradient_bar, double *theta_bar, arena *scratch) {

@@ -18,7 +18,7 @@
 #ifndef CAROM_PHYSICS_DYNAMICS_H
 #define CAROM_PHYSICS_DYNAMICS_H
 
-#include "physics/model.h"
+#include "physics/mechanics.h"
 
 /* What the derivative needs of one evaluation. */
 typedef struct dynamics_record {
@@ -31,15 +31,15 @@ typedef struct dynamics_record {
   double *force;        /* [D] J' lambda - g (+ B' b) = M v' */
 } dynamics_record;
 
-dynamics_record dynamics_record_make(const model *m, arena *memory);
+dynamics_record dynamics_record_make(const mechanics *m, arena *memory);
 
 /* Fills `record` (its velocity and acceleration are the result) from x, v, gradient [D]. */
-void dynamics_eval(const model *m, carom_dynamics kind, const double *x, const double *v,
+void dynamics_eval(const mechanics *m, carom_dynamics kind, const double *x, const double *v,
                    const double *gradient, dynamics_record *record, arena *scratch);
 
 /* From the cotangents of x' and v': v_bar +=, x_bar +=, theta_bar += (masses and moments) and
  * gradient_bar = (overwritten). */
-void dynamics_eval_vjp(const model *m, carom_dynamics kind, const double *v,
+void dynamics_eval_vjp(const mechanics *m, carom_dynamics kind, const double *v,
                        const dynamics_record *record, const double *velocity_bar,
                        const double *acceleration_bar, double *x_bar, double *v_bar,
                        double *gradient_bar, double *theta_bar, arena *scratch);

@@ -4,7 +4,7 @@
 
 void carom_energy(const carom_system *system, const double *theta, const double *x, const double *v,
                   double *kinetic, double *potential_energy) {
-  model m;
+  mechanics m;
   arena scratch;
   arena_init(&scratch);
   double *parameters = arena_doubles(&scratch, system->parameter_count);
@@ -13,14 +13,14 @@ void carom_energy(const carom_system *system, const double *theta, const double 
     carom_parameters_default(system, parameters);
     theta = parameters;
   }
-  model_init(&m, system);
-  model_set_parameters(&m, theta);
+  mechanics_init(&m, system);
+  mechanics_set_parameters(&m, theta);
   mass_apply(&m, v, momentum);
   double twice = 0;
   for (int i = 0; i < system->coordinate_count; i++) twice += momentum[i] * v[i];
   if (kinetic != NULL) *kinetic = twice / 2;
   if (potential_energy != NULL)
     scene_potential.value(&scene_potential, &m, 1, x, potential_energy, &scratch);
-  model_free(&m);
+  mechanics_free(&m);
   arena_free(&scratch);
 }

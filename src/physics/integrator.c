@@ -23,7 +23,7 @@ static const tableau *tableau_of(carom_integrator method) {
 
 step_record step_record_make(const integrator *in, int capacity, arena *memory) {
   int stage_count = in->substeps * tableau_of(in->method)->stage_count;
-  int size = capacity * in->model->system->coordinate_count;
+  int size = capacity * in->mechanics->system->coordinate_count;
   step_record record = {.capacity = capacity, .stage_count = stage_count};
   record.x = ARENA_ARRAY(memory, double *, stage_count);
   record.v = ARENA_ARRAY(memory, double *, stage_count);
@@ -37,7 +37,7 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
     record.v[s] = arena_doubles(memory, size);
     record.dynamics[s] = ARENA_ARRAY(memory, dynamics_record, capacity);
     for (int i = 0; i < capacity; i++)
-      record.dynamics[s][i] = dynamics_record_make(in->model, memory);
+      record.dynamics[s][i] = dynamics_record_make(in->mechanics, memory);
     record.potential[s] = kept > 0 ? arena_bytes(memory, kept) : NULL;
   }
   return record;
@@ -54,14 +54,14 @@ static void add_scaled(double *y, double a, const double *x, int count) {
 /* Evaluates the dynamics of all states at the record's stage. */
 static void evaluate_stage(const integrator *in, int count, step_record *record, int stage,
                            arena *scratch) {
-  int d_size = in->model->system->coordinate_count;
+  int d_size = in->mechanics->system->coordinate_count;
   double *gradient = arena_doubles(scratch, count * d_size);
   double start = stopwatch_read(record->watch);
-  in->potential->gradient(in->potential, in->model, count, record->x[stage], gradient,
+  in->potential->gradient(in->potential, in->mechanics, count, record->x[stage], gradient,
                           record->potential[stage], scratch);
   double middle = stopwatch_read(record->watch);
   for (int i = 0; i < count; i++)
-    dynamics_eval(in->model, in->dynamics, record->x[stage] + i * d_size,
+    dynamics_eval(in->mechanics, in->dynamics, record->x[stage] + i * d_size,
                   record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
                   scratch);
   if (record->watch != NULL) {
@@ -83,7 +83,7 @@ static void finish_symplectic(double h, int size, const dynamics_record *k, doub
 static void finish_substep(const integrator *in, int count, const step_record *record,
                            int first_stage, double *x, double *v) {
   const tableau *t = tableau_of(in->method);
-  int size = in->model->system->coordinate_count;
+  int size = in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
   for (int i = 0; i < count; i++) {
     if (in->method == CAROM_SYMPLECTIC_EULER) {
@@ -101,7 +101,7 @@ static void finish_substep(const integrator *in, int count, const step_record *r
 static void substep(const integrator *in, int count, double *x, double *v, step_record *record,
                     int first_stage, arena *scratch) {
   const tableau *t = tableau_of(in->method);
-  int size = in->model->system->coordinate_count;
+  int size = in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
   for (int s = 0; s < t->stage_count; s++) {
     int stage = first_stage + s;
@@ -120,7 +120,7 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
 
 void integrator_replay(const integrator *in, int count, const step_record *record, double *x,
                        double *v) {
-  int size = in->model->system->coordinate_count;
+  int size = in->mechanics->system->coordinate_count;
   int last = record->stage_count - tableau_of(in->method)->stage_count;
   copy(x, record->x[last], count * size);
   copy(v, record->v[last], count * size);
@@ -140,16 +140,16 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
                                int stage, const double *kx_bar, const double *kv_bar,
                                double *sx_bar, double *sv_bar, double *theta_bar,
                                double *potential_bar, arena *scratch) {
-  int size = in->model->system->coordinate_count;
+  int size = in->mechanics->system->coordinate_count;
   double *gradient_bar = arena_doubles(scratch, count * size);
   double start = stopwatch_read(record->watch);
   for (int i = 0; i < count; i++)
-    dynamics_eval_vjp(in->model, in->dynamics, record->v[stage] + i * size,
+    dynamics_eval_vjp(in->mechanics, in->dynamics, record->v[stage] + i * size,
                       &record->dynamics[stage][i], kx_bar + i * size, kv_bar + i * size,
                       sx_bar + i * size, sv_bar + i * size, gradient_bar + i * size, theta_bar,
                       scratch);
   double middle = stopwatch_read(record->watch);
-  in->potential->gradient_vjp(in->potential, in->model, count, record->x[stage],
+  in->potential->gradient_vjp(in->potential, in->mechanics, count, record->x[stage],
                               record->potential[stage], gradient_bar, sx_bar, potential_bar,
                               scratch);
   if (record->watch != NULL) {
@@ -162,7 +162,7 @@ static void substep_vjp(const integrator *in, int count, const step_record *reco
                         double *x_bar, double *v_bar, double *theta_bar, double *potential_bar,
                         arena *scratch) {
   const tableau *t = tableau_of(in->method);
-  int total = count * in->model->system->coordinate_count;
+  int total = count * in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
 
   // the end of the step: k_s went into it with its weight

@@ -11,7 +11,7 @@
 #include "physics/potential.h"
 
 typedef struct integrator {
-  const model *model;
+  const mechanics *mechanics;
   const potential *potential;
   carom_integrator method;
   carom_dynamics dynamics;

@@ -10,7 +10,7 @@ static double spring_length(const spring *link, int d, const double *x, double *
   return sqrt(square);
 }
 
-static double value_of_state(const model *m, const double *x) {
+static double value_of_state(const mechanics *m, const double *x) {
   const carom_system *s = m->system;
   int d = s->dimension;
   double value = 0;
@@ -25,7 +25,7 @@ static double value_of_state(const model *m, const double *x) {
   return value;
 }
 
-static void gradient_of_state(const model *m, const double *x, double *gradient) {
+static void gradient_of_state(const mechanics *m, const double *x, double *gradient) {
   const carom_system *s = m->system;
   int d = s->dimension;
   memset(gradient, 0, sizeof(double) * (size_t)s->coordinate_count);
@@ -45,7 +45,7 @@ static void gradient_of_state(const model *m, const double *x, double *gradient)
   }
 }
 
-static void gradient_of_state_vjp(const model *m, const double *x, const double *gradient_bar,
+static void gradient_of_state_vjp(const mechanics *m, const double *x, const double *gradient_bar,
                                   double *x_bar, double *theta_bar) {
   const carom_system *s = m->system;
   int d = s->dimension;
@@ -81,7 +81,7 @@ static void gradient_of_state_vjp(const model *m, const double *x, const double 
   }
 }
 
-static void scene_value(const potential *self, const model *m, int count, const double *x,
+static void scene_value(const potential *self, const mechanics *m, int count, const double *x,
                         double *value, arena *scratch) {
   (void)self;
   (void)scratch;
@@ -89,7 +89,7 @@ static void scene_value(const potential *self, const model *m, int count, const 
     value[i] = value_of_state(m, x + (size_t)i * (size_t)m->system->coordinate_count);
 }
 
-static void scene_gradient(const potential *self, const model *m, int count, const double *x,
+static void scene_gradient(const potential *self, const mechanics *m, int count, const double *x,
                            double *gradient, void *record, arena *scratch) {
   (void)self;
   (void)record;
@@ -99,9 +99,9 @@ static void scene_gradient(const potential *self, const model *m, int count, con
     gradient_of_state(m, x + (size_t)i * stride, gradient + (size_t)i * stride);
 }
 
-static void scene_gradient_vjp(const potential *self, const model *m, int count, const double *x,
-                               void *record, const double *gradient_bar, double *x_bar,
-                               double *parameters_bar, arena *scratch) {
+static void scene_gradient_vjp(const potential *self, const mechanics *m, int count,
+                               const double *x, void *record, const double *gradient_bar,
+                               double *x_bar, double *parameters_bar, arena *scratch) {
   (void)self;
   (void)record;
   (void)scratch;

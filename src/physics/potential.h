@@ -4,22 +4,22 @@
 #ifndef CAROM_PHYSICS_POTENTIAL_H
 #define CAROM_PHYSICS_POTENTIAL_H
 
-#include "physics/model.h"
+#include "physics/mechanics.h"
 
 typedef struct potential potential;
 
 struct potential {
   /* value [count] of V at x [count][D] */
-  void (*value)(const potential *self, const model *m, int count, const double *x, double *value,
-                arena *scratch);
+  void (*value)(const potential *self, const mechanics *m, int count, const double *x,
+                double *value, arena *scratch);
   /* bytes that the derivative of one evaluation of `count` states needs kept; NULL: none */
   size_t (*record_bytes)(const potential *self, int count);
   /* gradient [count][D] of V at x [count][D]; fills `record` */
-  void (*gradient)(const potential *self, const model *m, int count, const double *x,
+  void (*gradient)(const potential *self, const mechanics *m, int count, const double *x,
                    double *gradient, void *record, arena *scratch);
   /* from the cotangent of the gradient: x_bar += Hessian * gradient_bar, and parameters_bar +=,
    * which is the engine's theta_bar for the scene's potential, the network's own otherwise */
-  void (*gradient_vjp)(const potential *self, const model *m, int count, const double *x,
+  void (*gradient_vjp)(const potential *self, const mechanics *m, int count, const double *x,
                        void *record, const double *gradient_bar, double *x_bar,
                        double *parameters_bar, arena *scratch);
 };

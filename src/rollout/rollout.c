@@ -11,11 +11,11 @@
 
 struct carom_rollout {
   const carom_system *system;
-  carom_options options;
+  carom_rollout_options options;
   int batch;
   int shard_count;
   int thread_count;
-  model model;
+  mechanics mechanics;
   batch_job job;
   bool keeps_tape;
   bool has_run;
@@ -28,8 +28,8 @@ struct carom_rollout {
   carom_report report;
 };
 
-carom_options carom_default_options(const carom_system *system) {
-  return (carom_options){
+carom_rollout_options carom_rollout_default_options(const carom_system *system) {
+  return (carom_rollout_options){
       .steps = system->steps,
       .dt = system->dt,
       .substeps = 1,
@@ -38,12 +38,12 @@ carom_options carom_default_options(const carom_system *system) {
       .contact = CAROM_CM,
       .penetration_compensation = true,
       .compensation_steps = 8,
-      .cone = carom_default_cone_options(),
+      .cone = carom_cone_default_options(),
       .shard_size = 8,
   };
 }
 
-static carom_status check_options(const carom_options *o, carom_error *error) {
+static carom_status check_options(const carom_rollout_options *o, carom_error *error) {
   if (o->steps < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT, "options.steps is %d, must be at least 0",
                      o->steps);
@@ -58,7 +58,7 @@ static carom_status check_options(const carom_options *o, carom_error *error) {
   if (!(o->cone.tolerance > 0) || o->cone.max_iterations < 1 || !(o->cone.smoothing >= 0))
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "options.cone needs a positive tolerance, at least one iteration and a "
-                     "smoothing of at least 0; start from carom_default_options");
+                     "smoothing of at least 0; start from carom_rollout_default_options");
   if (o->shard_size < 1)
     return error_set(error, CAROM_INVALID_ARGUMENT, "options.shard_size is %d, must be at least 1",
                      o->shard_size);
@@ -69,7 +69,7 @@ static carom_status check_options(const carom_options *o, carom_error *error) {
 }
 
 /* Everything but the trajectory arrays. */
-static carom_status rollout_make(const carom_system *system, const carom_options *options,
+static carom_status rollout_make(const carom_system *system, const carom_rollout_options *options,
                                  int batch, bool keeps_tape, carom_rollout **rollout,
                                  carom_error *error) {
   *rollout = NULL;
@@ -86,9 +86,9 @@ static carom_status rollout_make(const carom_system *system, const carom_options
   r->shard_count = (batch + options->shard_size - 1) / options->shard_size;
   int threads = options->threads > 0 ? options->threads : omp_get_max_threads();
   r->thread_count = threads < r->shard_count ? threads : r->shard_count;
-  model_init(&r->model, system);
+  mechanics_init(&r->mechanics, system);
   r->job = (batch_job){.options = &r->options,
-                       .integrator = {.model = &r->model,
+                       .integrator = {.mechanics = &r->mechanics,
                                       .potential = &scene_potential,
                                       .method = options->integrator,
                                       .dynamics = options->dynamics,
@@ -111,8 +111,9 @@ static carom_status rollout_make(const carom_system *system, const carom_options
   return error_clear(error);
 }
 
-carom_status carom_rollout_create(const carom_system *system, const carom_options *options,
+carom_status carom_rollout_create(const carom_system *system, const carom_rollout_options *options,
                                   int batch, carom_rollout **rollout, carom_error *error) {
+  if (rollout != NULL) *rollout = NULL;
   if (system == NULL || options == NULL || rollout == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "carom_rollout_create: a pointer is NULL");
   carom_status status = rollout_make(system, options, batch, true, rollout, error);
@@ -142,7 +143,7 @@ void carom_rollout_destroy(carom_rollout *r) {
     if (r->tapes != NULL) tape_free(&r->tapes[i]);
     if (r->results != NULL) program_log_clear(&r->results[i].failures);
   }
-  model_free(&r->model);
+  mechanics_free(&r->mechanics);
   free(r->workers);
   free(r->tapes);
   free(r->results);
@@ -160,7 +161,7 @@ void rollout_set_potential(carom_rollout *rollout, const potential *other) {
 /* ---- running --------------------------------------------------------------------------------- */
 
 typedef struct progress_state {
-  const carom_options *options;
+  const carom_rollout_options *options;
   int64_t done, total;
   bool stop;
 } progress_state;
@@ -205,7 +206,7 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
     theta = scene_theta;
   }
   carom_status status = check_inputs(r, theta, x0, v0, error);
-  if (status == CAROM_OK) model_set_parameters(&r->model, theta);
+  if (status == CAROM_OK) mechanics_set_parameters(&r->mechanics, theta);
   free(scene_theta);
   if (status != CAROM_OK) return status;
 
@@ -300,7 +301,7 @@ long rollout_allocations(const carom_rollout *rollout) {
   return total;
 }
 
-carom_status carom_simulate(const carom_system *system, const carom_options *options,
+carom_status carom_simulate(const carom_system *system, const carom_rollout_options *options,
                             const double *theta, int batch, const double *x0, const double *v0,
                             double *x, double *v, uint8_t *contacts, carom_report *report,
                             carom_error *error) {

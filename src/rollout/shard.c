@@ -13,7 +13,7 @@ static int record_count(const batch_job *job) {
 
 void worker_init(worker *w, const batch_job *job) {
   int shard = job->options->shard_size;
-  int size = shard * job->integrator.model->system->coordinate_count;
+  int size = shard * job->integrator.mechanics->system->coordinate_count;
   *w = (worker){0};
   arena_init(&w->memory);
   arena_init(&w->scratch);
@@ -64,12 +64,12 @@ static void *tape_append(tape *t, size_t size) {
 static size_t trajectory_at(const batch_job *job, int sample, int step) {
   size_t states = (size_t)job->options->steps + 1;
   return ((size_t)sample * states + (size_t)step) *
-         (size_t)job->integrator.model->system->coordinate_count;
+         (size_t)job->integrator.mechanics->system->coordinate_count;
 }
 
 static void gather(const batch_job *job, const double *trajectory, int first, int count, int step,
                    double *states) {
-  size_t size = (size_t)job->integrator.model->system->coordinate_count;
+  size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
   for (int i = 0; i < count; i++)
     memcpy(states + (size_t)i * size, trajectory + trajectory_at(job, first + i, step),
            sizeof(double) * size);
@@ -77,7 +77,7 @@ static void gather(const batch_job *job, const double *trajectory, int first, in
 
 static void scatter(const batch_job *job, const double *states, int first, int count, int step,
                     double *trajectory) {
-  size_t size = (size_t)job->integrator.model->system->coordinate_count;
+  size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
   for (int i = 0; i < count; i++)
     memcpy(trajectory + trajectory_at(job, first + i, step), states + (size_t)i * size,
            sizeof(double) * size);
@@ -96,7 +96,7 @@ static void count_program(carom_report *report, const carom_cone_info *info) {
  * its impulses stand on the tape. */
 static bool sample_event(const batch_job *job, worker *w, const double *x, double *v, tape *t,
                          int64_t *offset, shard_result *result) {
-  const model *m = job->integrator.model;
+  const mechanics *m = job->integrator.mechanics;
   *offset = -1;
   if (!collision_detect(m->system, x, &w->active)) {
     result->status = CAROM_OUT_OF_MEMORY;
@@ -140,7 +140,7 @@ static step_record *record_of(const batch_job *job, worker *w, int step) {
 /* One time step of all samples of a shard; false if it cannot go on. */
 static bool shard_step(const batch_job *job, int first, int count, int step, worker *w, tape *t,
                        shard_result *result) {
-  int size = job->integrator.model->system->coordinate_count;
+  int size = job->integrator.mechanics->system->coordinate_count;
   integrator_step(&job->integrator, count, w->x, w->v, record_of(job, w, step), &w->scratch);
   result->report.time_steps += count;
   double start = stopwatch_read(w->watch);
@@ -169,7 +169,7 @@ static bool shard_step(const batch_job *job, int first, int count, int step, wor
 void shard_run(const batch_job *job, int first, int count, worker *w, tape *t, shard_result *result,
                shard_progress progress, void *progress_user) {
   int steps = job->options->steps;
-  size_t size = (size_t)job->integrator.model->system->coordinate_count;
+  size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
   program_log_clear(&result->failures);
   *result = (shard_result){.status = CAROM_OK};
   if (t != NULL) {
@@ -200,7 +200,7 @@ void shard_run(const batch_job *job, int first, int count, worker *w, tape *t, s
 static void add_state_cotangent(const batch_job *job, const double *trajectory_bar, int first,
                                 int count, int step, double *bar) {
   if (trajectory_bar == NULL) return;
-  int size = job->integrator.model->system->coordinate_count;
+  int size = job->integrator.mechanics->system->coordinate_count;
   for (int i = 0; i < count; i++) {
     const double *from = trajectory_bar + trajectory_at(job, first + i, step);
     for (int k = 0; k < size; k++) bar[i * size + k] += from[k];
@@ -209,7 +209,7 @@ static void add_state_cotangent(const batch_job *job, const double *trajectory_b
 
 static void sample_event_vjp(const batch_job *job, worker *w, int i, const tape *t, int64_t offset,
                              double *theta_bar) {
-  const model *m = job->integrator.model;
+  const mechanics *m = job->integrator.mechanics;
   int size = m->system->coordinate_count;
   arena_mark mark = arena_save(&w->scratch);
   collision_detect(m->system, w->x + i * size, &w->active);
@@ -225,7 +225,7 @@ void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape
                const double *x_bar, const double *v_bar, double *x0_bar, double *v0_bar,
                double *theta_bar, double *potential_bar) {
   int steps = job->options->steps;
-  size_t size = (size_t)job->integrator.model->system->coordinate_count;
+  size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
   memset(w->x_bar, 0, sizeof(double) * (size_t)count * size);
   memset(w->v_bar, 0, sizeof(double) * (size_t)count * size);
   for (int step = steps - 1; step >= 0; step--) {

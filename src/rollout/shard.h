@@ -29,7 +29,7 @@ typedef struct worker {
 
 /* One rollout of a batch: what all shards share. Trajectories are [batch][steps + 1][D]. */
 typedef struct batch_job {
-  const carom_options *options;
+  const carom_rollout_options *options;
   integrator integrator;
   int batch;
   const double *x0, *v0;

@@ -25,7 +25,7 @@ int clear_memory(void **state) {
 }
 
 static carom_cone_options options_with(double smoothing) {
-  carom_cone_options options = carom_default_cone_options();
+  carom_cone_options options = carom_cone_default_options();
   options.smoothing = smoothing;
   return options;
 }

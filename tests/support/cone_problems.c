@@ -135,7 +135,7 @@ static void make_restitution(rng *r, cone_problem *problem, const double *J, are
   cone_program *program = &problem->program;
   int d = program->dimension, unknowns = program->shape.size;
   cone_solution compression = cone_solution_make(program, memory);
-  carom_cone_options options = carom_default_cone_options();
+  carom_cone_options options = carom_cone_default_options();
   cone_solve(program, &options, false, &compression, memory);
   double largest = 0;
   for (int k = 0; k < unknowns; k++) largest = fmax(largest, fabs(problem->b[k]));

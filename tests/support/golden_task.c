@@ -75,15 +75,15 @@ void golden_task_open(golden_task *task, int index, const char *kind) {
   }
   memcpy(theta + s->segments[CAROM_FRICTION].offset, mus, sizeof(double) * (size_t)count);
   memcpy(theta + s->segments[CAROM_RESTITUTION].offset, cors, sizeof(double) * (size_t)count);
-  model_init(&task->model, s);
-  model_set_parameters(&task->model, theta);
+  mechanics_init(&task->mechanics, s);
+  mechanics_set_parameters(&task->mechanics, theta);
   free(mus);
   free(cors);
   free(theta);
 }
 
 void golden_task_close(golden_task *task) {
-  model_free(&task->model);
+  mechanics_free(&task->mechanics);
   carom_system_destroy(task->system);
   json_decref(task->root);
 }

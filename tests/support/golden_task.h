@@ -4,13 +4,13 @@
 
 #include <jansson.h>
 
-#include "physics/model.h"
+#include "physics/mechanics.h"
 
 enum { GOLDEN_TASK_COUNT = 8 };
 
 typedef struct golden_task {
   carom_system *system;
-  model model; /* at the file's friction and restitution */
+  mechanics mechanics; /* at the file's friction and restitution */
   json_t *root;
 } golden_task;
 

@@ -3,8 +3,8 @@
  *
  * Mass. The inverse mass of a rigid body on its d + 1 points is (1/m)(11' + diag(0, 1/lambda)), of a
  * point mass 1/m; both act on every coordinate alike. */
-#ifndef CAROM_PHYSICS_MODEL_H
-#define CAROM_PHYSICS_MODEL_H
+#ifndef CAROM_PHYSICS_MECHANICS_H
+#define CAROM_PHYSICS_MECHANICS_H
 
 #include "system/system.h"
 
@@ -18,7 +18,7 @@ typedef struct coupling {
   double geometric;
 } coupling;
 
-typedef struct model {
+typedef struct mechanics {
   const carom_system *system;
   double *theta;          /* a copy */
   double *inverse_mass;   /* [body_count] */
@@ -33,25 +33,26 @@ typedef struct model {
   int *assembly_constraint; /* [assembly_count + 1] first constraint of each assembly */
   int *constraint_coupling; /* [constraint_count + 1] first coupling of each row constraint */
   arena memory;
-} model;
+} mechanics;
 
-void model_init(model *m, const carom_system *system);
-void model_free(model *m);
+void mechanics_init(mechanics *m, const carom_system *system);
+void mechanics_free(mechanics *m);
 
 /* Takes new parameters. */
-void model_set_parameters(model *m, const double *theta);
+void mechanics_set_parameters(mechanics *m, const double *theta);
 
 /* out = M^-1 force for the points of one body, or of all; both are [point_count][dimension]. */
-void mass_inverse_body(const model *m, int body_index, const double *force, double *out);
-void mass_inverse(const model *m, const double *force, double *out);
+void mass_inverse_body(const mechanics *m, int body_index, const double *force, double *out);
+void mass_inverse(const mechanics *m, const double *force, double *out);
 
 /* out = M velocity. */
-void mass_apply(const model *m, const double *velocity, double *out);
+void mass_apply(const mechanics *m, const double *velocity, double *out);
 
 /* theta_bar += derivative of left' M^-1 right by the log-masses and log-moments, with left and
  * right constant; for one body, or for all. */
-void mass_inverse_body_vjp(const model *m, int body_index, const double *left, const double *right,
-                           double *theta_bar);
-void mass_inverse_vjp(const model *m, const double *left, const double *right, double *theta_bar);
+void mass_inverse_body_vjp(const mechanics *m, int body_index, const double *left,
+                           const double *right, double *theta_bar);
+void mass_inverse_vjp(const mechanics *m, const double *left, const double *right,
+                      double *theta_bar);
 
 #endif

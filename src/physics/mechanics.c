@@ -1,11 +1,11 @@
-#include "physics/model.h"
+#include "physics/mechanics.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* sum_{k,l} a_k b_l [same body, M^-1_kl] and [same point]: the weights of a coupling. */
-static bool coupling_weights(const model *m, const combination *a, const combination *b,
+static bool coupling_weights(const mechanics *m, const combination *a, const combination *b,
                              double *inertial, double *geometric) {
   const carom_system *s = m->system;
   bool share = false;
@@ -77,7 +77,7 @@ static int list_neighbours(const carom_system *s, const body_lists *lists, int a
   return unique;
 }
 
-static void list_couplings(model *m) {
+static void list_couplings(mechanics *m) {
   const carom_system *s = m->system;
   body_lists lists = list_constraints_by_body(s, &m->memory);
   m->constraint_coupling = ARENA_ARRAY(&m->memory, int, s->constraint_count + 1);
@@ -100,8 +100,8 @@ static void list_couplings(model *m) {
   }
 }
 
-void model_init(model *m, const carom_system *system) {
-  *m = (model){.system = system};
+void mechanics_init(mechanics *m, const carom_system *system) {
+  *m = (mechanics){.system = system};
   arena_init(&m->memory);
   m->theta = arena_zeros(&m->memory, system->parameter_count);
   m->inverse_mass = arena_zeros(&m->memory, system->body_count);
@@ -122,9 +122,9 @@ void model_init(model *m, const carom_system *system) {
   list_couplings(m);
 }
 
-void model_free(model *m) { arena_free(&m->memory); }
+void mechanics_free(mechanics *m) { arena_free(&m->memory); }
 
-void model_set_parameters(model *m, const double *theta) {
+void mechanics_set_parameters(mechanics *m, const double *theta) {
   const carom_system *s = m->system;
   int d = s->dimension;
   memcpy(m->theta, theta, sizeof(double) * (size_t)s->parameter_count);
@@ -155,7 +155,7 @@ static inline void rigid_inverse_in(const int d, double inverse, const double *i
   }
 }
 
-void mass_inverse_body(const model *m, int body_index, const double *force, double *out) {
+void mass_inverse_body(const mechanics *m, int body_index, const double *force, double *out) {
   const body *b = &m->system->bodies[body_index];
   int d = m->system->dimension;
   const double *f = force + b->first_point * d;
@@ -169,11 +169,11 @@ void mass_inverse_body(const model *m, int body_index, const double *force, doub
     rigid_inverse_in(3, inverse, m->inverse_moment + body_index * d, f, o);
 }
 
-void mass_inverse(const model *m, const double *force, double *out) {
+void mass_inverse(const mechanics *m, const double *force, double *out) {
   for (int i = 0; i < m->system->body_count; i++) mass_inverse_body(m, i, force, out);
 }
 
-void mass_apply(const model *m, const double *velocity, double *out) {
+void mass_apply(const mechanics *m, const double *velocity, double *out) {
   const carom_system *s = m->system;
   int d = s->dimension;
   for (int i = 0; i < s->body_count; i++) {
@@ -195,8 +195,8 @@ void mass_apply(const model *m, const double *velocity, double *out) {
   }
 }
 
-void mass_inverse_body_vjp(const model *m, int body_index, const double *left, const double *right,
-                           double *theta_bar) {
+void mass_inverse_body_vjp(const mechanics *m, int body_index, const double *left,
+                           const double *right, double *theta_bar) {
   const carom_system *s = m->system;
   const body *b = &s->bodies[body_index];
   int d = s->dimension;
@@ -226,7 +226,8 @@ void mass_inverse_body_vjp(const model *m, int body_index, const double *left, c
   theta_bar[s->segments[CAROM_LOG_MASS].offset + body_index] -= inverse * whole;
 }
 
-void mass_inverse_vjp(const model *m, const double *left, const double *right, double *theta_bar) {
+void mass_inverse_vjp(const mechanics *m, const double *left, const double *right,
+                      double *theta_bar) {
   for (int i = 0; i < m->system->body_count; i++)
     mass_inverse_body_vjp(m, i, left, right, theta_bar);
 }
