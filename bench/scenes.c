@@ -1,6 +1,6 @@
 /* Rollouts of the built-in scenes. */
-#include "base/error.h"
 #include "bench/bench.h"
+#include "cli/failure.h"
 
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static carom_status allocate(rollout_fixture *f, carom_error *error) {
   }
   f->theta_bar = calloc((size_t)carom_parameter_count(f->system), sizeof(double));
   if (have && f->theta_bar != NULL) return CAROM_OK;
-  return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
 }
 
 static carom_status fixture_make(rollout_fixture *f, const char *scene, carom_error *error) {
@@ -86,7 +86,7 @@ static carom_status measure(rollout_fixture *f, double seconds, const char *name
   }
   if (f->status != CAROM_OK) {
     *error = f->error;
-    return error_prefix(error, "%s", name);
+    return fail_at(error, name);
   }
   double steps = BATCH * STEPS;
   json_array_append_new(
@@ -100,7 +100,7 @@ static carom_status measure(rollout_fixture *f, double seconds, const char *name
 carom_status bench_scenes(const bench_options *options, json_t *rows, carom_error *error) {
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < carom_scene_count(); k++) {
-    if (!options->go_on()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
+    if (!options->go_on()) return fail(error, CAROM_INTERRUPTED, "interrupted");
     rollout_fixture f;
     status = fixture_make(&f, carom_scene_name(k), error);
     if (status == CAROM_OK) {

@@ -1,11 +1,7 @@
 #include "cli/common.h"
 
-#include "base/error.h"
+#include "cli/failure.h"
 #include "cli/progress.h"
-#include "io/atomic_file.h"
-#include "io/cone_file.h"
-#include "io/parameter_file.h"
-#include "io/state_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -269,10 +265,10 @@ static void apply_options(const run_options *given, setup *s) {
 
 static carom_status load_parameters(const run_options *given, setup *s, carom_error *error) {
   s->theta = malloc(sizeof(double) * (size_t)(carom_parameter_count(s->system) + 1));
-  if (s->theta == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (s->theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   carom_parameters_default(s->system, s->theta);
   if (given->parameters != NULL) {
-    carom_status status = parameter_file_read(given->parameters, s->system, s->theta, error);
+    carom_status status = carom_parameters_read(s->system, given->parameters, s->theta, error);
     if (status != CAROM_OK) return status;
   }
   if (given->epsilon >= 0.0) {
@@ -298,14 +294,14 @@ size_t state_size(const setup *s) {
 }
 
 static carom_status read_states(const run_options *given, setup *s, carom_error *error) {
-  states read;
-  carom_status status = state_file_read(given->init, s->system, &read, error);
+  carom_states read;
+  carom_status status = carom_states_read(s->system, given->init, &read, error);
   if (status != CAROM_OK) return status;
   s->batch = read.batch;
   s->x0 = read.x;
   s->v0 = read.v;
   status = carom_system_check_state(s->system, s->batch, s->x0, s->v0, given->tolerance, error);
-  return status == CAROM_OK ? CAROM_OK : error_prefix(error, "%s", given->init);
+  return status == CAROM_OK ? CAROM_OK : fail_at(error, given->init);
 }
 
 carom_status setup_states(const run_options *given, setup *s, carom_error *error) {
@@ -315,7 +311,7 @@ carom_status setup_states(const run_options *given, setup *s, carom_error *error
   s->x0 = malloc(bytes);
   s->v0 = malloc(bytes);
   if (s->x0 == NULL || s->v0 == NULL) {
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d initial states", s->batch);
+    return fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d initial states", s->batch);
   }
   return carom_system_sample(s->system, given->seed, s->batch, s->x0, s->v0, error);
 }
@@ -329,11 +325,7 @@ void setup_close(setup *s) {
 }
 
 carom_status check_output(const char *path, carom_error *error) {
-  if (path == NULL) return CAROM_OK;
-  atomic_file file;
-  carom_status status = atomic_file_open(path, &file, error);
-  if (status == CAROM_OK) atomic_file_discard(&file);
-  return status;
+  return path == NULL ? CAROM_OK : carom_file_check(path, error);
 }
 
 carom_status dump_failures(const carom_rollout *rollout, const char *folder, int *written,
@@ -341,14 +333,14 @@ carom_status dump_failures(const carom_rollout *rollout, const char *folder, int
   *written = carom_rollout_failure_count(rollout);
   if (*written == 0) return CAROM_OK;
   if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be made: %s", folder, strerror(errno));
+    return fail(error, CAROM_FILE_ERROR, "%s: cannot be made: %s", folder, strerror(errno));
   }
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < *written; k++) {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/cone-%03d.json", folder, k);
     const carom_cone_program program = carom_rollout_failure(rollout, k);
-    status = cone_file_write(path, &program, error);
+    status = carom_cone_program_write(&program, path, error);
   }
   return status;
 }
@@ -398,6 +390,17 @@ json_t *json_report(const carom_report *r) {
                    (json_int_t)r->degenerate_programs, "failed_programs",
                    (json_int_t)r->failed_programs, "worst_residual",
                    json_number(r->worst_residual));
+}
+
+carom_status write_json(const char *path, const json_t *value, carom_error *error) {
+  char *text = value != NULL ? json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
+  char *line = NULL;
+  const int size = text != NULL ? asprintf(&line, "%s\n", text) : -1;
+  free(text);
+  if (size < 0) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  const carom_status status = carom_file_write(path, line, (size_t)size, error);
+  free(line);
+  return status;
 }
 
 void print_json(json_t *value) {

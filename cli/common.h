@@ -123,6 +123,9 @@ void report_trouble(const char *command, const carom_report *report, const char 
 json_t *json_number(double value);
 json_t *json_report(const carom_report *report);
 
+/* Writes it to a file; NULL is what a lack of memory left. */
+carom_status write_json(const char *path, const json_t *value, carom_error *error);
+
 /* Prints and releases. */
 void print_json(json_t *value);
 

@@ -1,12 +1,9 @@
 /* carom dataset: chunks of trajectories to learn from, simulated or cut from given trajectories. */
-#include "learn/dataset.h"
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/dataset_options.h"
+#include "cli/failure.h"
 #include "cli/progress.h"
-#include "io/dataset_file.h"
-#include "learn/chunks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,9 +71,9 @@ static const struct argp argp = {.options = options,
 typedef struct outcome {
   carom_system *system;
   carom_dataset *data;
-  contact_count *counts; /* [contact_count] of the training chunks */
-  int *order;            /* possible contacts, the most frequent first */
-  bool usage;            /* the failure is one of usage */
+  carom_contact_count *counts; /* [contact_count] of the training chunks */
+  int *order;                  /* possible contacts, the most frequent first */
+  bool usage;                  /* the failure is one of usage */
 } outcome;
 
 static void outcome_free(outcome *o) {
@@ -88,7 +85,7 @@ static void outcome_free(outcome *o) {
 
 // the most frequent first, then by index
 static int compare_counts(const void *a, const void *b, void *user) {
-  const contact_count *counts = user;
+  const carom_contact_count *counts = user;
   int i = *(const int *)a, j = *(const int *)b;
   if (counts[i].states != counts[j].states) return counts[i].states > counts[j].states ? -1 : 1;
   return i < j ? -1 : 1;
@@ -99,8 +96,8 @@ static carom_status count_contacts(outcome *o, carom_error *error) {
   o->counts = calloc((size_t)possible + 1, sizeof *o->counts);
   o->order = calloc((size_t)possible + 1, sizeof *o->order);
   if (o->counts == NULL || o->order == NULL)
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d contacts", possible);
-  carom_status status = contacts_count(o->system, &o->data->train, o->counts, error);
+    return fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d contacts", possible);
+  carom_status status = carom_chunks_count_contacts(&o->data->train, o->system, o->counts, error);
   for (int k = 0; k < possible; k++) o->order[k] = k;
   qsort_r(o->order, (size_t)possible, sizeof *o->order, compare_counts, o->counts);
   return status;
@@ -116,7 +113,7 @@ static carom_status make_data(const arguments *a, outcome *o, carom_error *error
     return dataset_simulate(o->system, contact, wanted, a->general.quiet, &o->data, error);
   carom_status status = dataset_arguments_check(&a->data, a->from, error);
   o->usage = status == CAROM_INVALID_ARGUMENT;
-  return status == CAROM_OK ? dataset_file_read(o->system, a->from, &wanted, &o->data, error)
+  return status == CAROM_OK ? carom_dataset_read(o->system, a->from, &wanted, &o->data, error)
                             : status;
 }
 
@@ -125,7 +122,7 @@ static carom_status make(const arguments *a, outcome *o, carom_error *error) {
   if (status == CAROM_OK) status = check_output(a->output, error);
   if (status == CAROM_OK) status = make_data(a, o, error);
   if (status == CAROM_OK) status = count_contacts(o, error);
-  if (status == CAROM_OK) status = dataset_file_write(o->system, a->output, o->data, error);
+  if (status == CAROM_OK) status = carom_dataset_write(o->data, o->system, a->output, error);
   return status;
 }
 
@@ -134,10 +131,11 @@ static carom_status make(const arguments *a, outcome *o, carom_error *error) {
 static void print_text(const arguments *a, const outcome *o) {
   const carom_system_info info = carom_system_describe(o->system);
   printf("scene          %s (%s)\n", info.name, info.description);
-  for (int split = 0; split < SPLIT_COUNT; split++) {
-    const carom_chunks *chunks = dataset_split(o->data, split);
-    printf("%-14s %d chunks of %d states, %d with a contact\n", dataset_split_name(split),
-           chunks->count, chunks->states, chunks_with_contact(chunks));
+  for (int split = 0; split < CAROM_SPLIT_COUNT; split++) {
+    const carom_chunks *chunks = carom_dataset_split(o->data, (carom_split)split);
+    printf("%-14s %d chunks of %d states, %d with a contact\n",
+           carom_split_name((carom_split)split), chunks->count, chunks->states,
+           carom_chunks_with_contact(chunks));
   }
   printf("time step      %g\n", o->data->dt);
   int met = 0;
@@ -157,7 +155,7 @@ static void print_text(const arguments *a, const outcome *o) {
 
 static json_t *chunks_json(const carom_chunks *chunks) {
   return json_pack("{si si si}", "chunks", chunks->count, "states", chunks->states, "with_contact",
-                   chunks_with_contact(chunks));
+                   carom_chunks_with_contact(chunks));
 }
 
 static void print_as_json(const arguments *a, const outcome *o) {

@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "cli/common.h"
 #include "cli/progress.h"
-#include "io/dataset_file.h"
 
 #include <limits.h>
 
@@ -81,7 +80,7 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
   const char *option = given_option(given);
   if (option == NULL) return CAROM_OK;
   bool is_cut;
-  carom_status status = dataset_file_is_cut(path, &is_cut, error);
+  carom_status status = carom_dataset_is_cut(path, &is_cut, error);
   if (status != CAROM_OK || !is_cut) return status;
   return error_set(error, CAROM_INVALID_ARGUMENT,
                    "%s: is a data set already and is taken as it is, but %s says how one is made; "

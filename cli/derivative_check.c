@@ -1,8 +1,8 @@
 #include "cli/derivative_check.h"
 
 #include "base/arena.h"
-#include "base/error.h"
 #include "base/rng.h"
+#include "cli/failure.h"
 #include "cli/progress.h"
 
 #include <float.h>
@@ -30,7 +30,7 @@ static carom_status chunks_allocate(chunk_set *chunks, int capacity, size_t stat
   chunks->x0 = malloc(sizeof(double) * (size_t)capacity * state + 1);
   chunks->v0 = malloc(sizeof(double) * (size_t)capacity * state + 1);
   if (chunks->x0 != NULL && chunks->v0 != NULL) return CAROM_OK;
-  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", capacity);
+  return fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", capacity);
 }
 
 void chunks_free(chunk_set *chunks) {
@@ -354,7 +354,7 @@ static carom_status check_direction(checker *c, segment_work *w, rng *r, check_r
   w->st.h = FIRST_STEP * segment_scale(c, w->segment);
   carom_status status = CAROM_OK;
   for (int level = 0; level < LEVELS && !all_done(c, w); level++) {
-    if (interrupted()) return error_set(error, CAROM_INTERRUPTED, "interrupted");
+    if (interrupted()) return fail(error, CAROM_INTERRUPTED, "interrupted");
     status = fill_stencil(c, w->segment, w->direction, &w->st, error);
     if (status != CAROM_OK) return status;
     judge_level(c, w, result);
@@ -390,9 +390,8 @@ carom_status derivative_check(const setup *s, const chunk_set *chunks, int direc
   memset(results, 0, sizeof *results * CHECK_SEGMENT_COUNT);
   if (chunks->count == 0) return CAROM_OK;
   if ((double)chunks->count * CHUNK_STATES * (double)state_size(s) > INT_MAX) {
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "%d chunks of this scene are too many at once; take fewer --sample",
-                     chunks->count);
+    return fail(error, CAROM_INVALID_ARGUMENT,
+                "%d chunks of this scene are too many at once; take fewer --sample", chunks->count);
   }
   checker c;
   checker_init(&c, s, chunks, seed);

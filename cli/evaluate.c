@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/evaluate_run.h"
-#include "io/checkpoint_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,12 +65,12 @@ static const struct argp argp = {
 
 /* ---- results ---- */
 
-static void print_estimate(const char *label, const estimate *e) {
+static void print_estimate(const char *label, const carom_estimate *e) {
   printf("  %-34s %10.3e  +- %8.2e  %10.3e  %10.3e\n", label, e->mean, e->half_width, e->median,
          e->largest);
 }
 
-static void print_horizon(const char *against, const horizon *h) {
+static void print_horizon(const char *against, const carom_horizon *h) {
   char label[64];
   snprintf(label, sizeof label, "relative, %d states, to %s", h->states, against);
   print_estimate(label, &h->relative);
@@ -81,7 +80,7 @@ static void print_horizon(const char *against, const horizon *h) {
            h->count);
 }
 
-static void print_errors(const evaluation *e) {
+static void print_errors(const carom_evaluation *e) {
   printf("\n  %-34s %10s  %11s  %10s  %10s\n", "error", "mean", "95 %", "median", "largest");
   print_horizon("the data", &e->chunk);
   if (!e->truth_known) return;
@@ -95,7 +94,7 @@ static void print_errors(const evaluation *e) {
 }
 
 // the error of single states, at steps that grow
-static void print_curve(const horizon *h) {
+static void print_curve(const carom_horizon *h) {
   static const int steps[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000};
   printf("\n  relative error at step");
   for (size_t k = 0; k < sizeof steps / sizeof steps[0] && steps[k] < h->states; k++)
@@ -103,15 +102,15 @@ static void print_curve(const horizon *h) {
   putchar('\n');
 }
 
-static void print_contact_row(const char *label, const evaluation *e, int friction, int restitution,
-                              int64_t states, int64_t chunks) {
+static void print_contact_row(const char *label, const carom_evaluation *e, int friction,
+                              int restitution, int64_t states, int64_t chunks) {
   printf("  %-20s %10.6f %10.6f %12.6f %10.6f %9lld %8lld\n", label, e->theta[friction],
          e->scene_theta[friction], e->theta[restitution], e->scene_theta[restitution],
          (long long)states, (long long)chunks);
 }
 
 static void print_contacts(const evaluate_outcome *o) {
-  const evaluation *e = o->result;
+  const carom_evaluation *e = o->result;
   const int count = carom_system_describe(o->system).contact_count;
   const int friction = carom_parameter_segment(o->system, CAROM_FRICTION).offset;
   const int restitution = carom_parameter_segment(o->system, CAROM_RESTITUTION).offset;
@@ -120,7 +119,7 @@ static void print_contacts(const evaluate_outcome *o) {
          "scene", "states", "chunks");
   const bool shared = carom_system_describe(o->system).shared_properties;
   if (shared && carom_model_options_of(o->model).shared_properties) {
-    int64_t states = 0, chunks = chunks_with_contact(&o->data->train);
+    int64_t states = 0, chunks = carom_chunks_with_contact(&o->data->train);
     for (int k = 0; k < count; k++) states += e->counts[k].states;
     print_contact_row("all", e, friction, restitution, states, chunks);
     return;
@@ -143,12 +142,12 @@ static void print_body_row(const char *label, double learned, double scene) {
 static void print_inertia(const evaluate_outcome *o, int body_index) {
   char label[64];
   snprintf(label, sizeof label, "%.40s inertia", carom_system_body_id(o->system, body_index));
-  print_body_row(label, evaluation_inertia(o->system, o->result->theta, body_index),
-                 evaluation_inertia(o->system, o->result->scene_theta, body_index));
+  print_body_row(label, carom_parameters_inertia(o->system, o->result->theta, body_index),
+                 carom_parameters_inertia(o->system, o->result->scene_theta, body_index));
 }
 
 static void print_moments(const evaluate_outcome *o, int body_index) {
-  const evaluation *e = o->result;
+  const carom_evaluation *e = o->result;
   const int d = carom_system_describe(o->system).dimension;
   const int first = carom_parameter_segment(o->system, CAROM_LOG_MOMENT).offset + body_index * d;
   if (d == 2) print_inertia(o, body_index);
@@ -161,23 +160,23 @@ static void print_moments(const evaluate_outcome *o, int body_index) {
 }
 
 static void print_bodies(const evaluate_outcome *o) {
-  const evaluation *e = o->result;
+  const carom_evaluation *e = o->result;
   const int count = carom_system_describe(o->system).body_count;
   printf("\n  %-20s %10s %10s %13s\n", "body", "mass ratio", "scene", "off by");
   for (int k = 0; k < count && k < TABLE_ROWS; k++) {
     if (k > 0 || count == 1)
       print_body_row(carom_system_body_id(o->system, k),
-                     evaluation_mass_ratio(o->system, e->theta, k),
-                     evaluation_mass_ratio(o->system, e->scene_theta, k));
-    if (evaluation_has_moments(o->system, k)) print_moments(o, k);
+                     carom_parameters_mass_ratio(o->system, e->theta, k),
+                     carom_parameters_mass_ratio(o->system, e->scene_theta, k));
+    if (carom_system_body_is_rigid(o->system, k)) print_moments(o, k);
   }
   if (count > TABLE_ROWS) printf("  ... %d more: --json lists all\n", count - TABLE_ROWS);
 }
 
 static void print_text(const evaluate_request *a, const evaluate_outcome *o) {
   const carom_model_options used = carom_model_options_of(o->model);
-  const evaluation *e = o->result;
-  printf("run            %s: %s of %s, checkpoint %s\n", a->run, model_options_name(&used),
+  const carom_evaluation *e = o->result;
+  printf("run            %s: %s of %s, checkpoint %s\n", a->run, carom_model_options_name(&used),
          carom_system_describe(o->system).name, checkpoint_names[a->checkpoint]);
   printf("data           %d %s chunks of %d states; trained on %d\n", e->chunk.count,
          split_names[a->split], e->chunk.states, e->train_count);

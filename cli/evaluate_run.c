@@ -1,24 +1,22 @@
 #include "cli/evaluate_run.h"
 
-#include "base/error.h"
-#include "io/checkpoint_file.h"
-#include "io/dataset_file.h"
-#include "io/evaluation_file.h"
-#include "learn/model.h"
+#include "cli/common.h"
+#include "cli/failure.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 const char *const checkpoint_names[] = {"best", "last", NULL};
 const char *const split_names[] = {"train", "val", "test", NULL};
 
 evaluate_request evaluate_request_default(void) {
-  return (evaluate_request){.steps = evaluation_options_default().steps, .split = SPLIT_COUNT - 1};
+  return (evaluate_request){.steps = carom_evaluation_default_options().steps, .split = CAROM_TEST};
 }
 
 void evaluate_outcome_free(evaluate_outcome *o) {
-  evaluation_destroy(o->result);
+  carom_evaluation_destroy(o->result);
   carom_dataset_destroy(o->data);
   carom_model_destroy(o->model);
   carom_system_destroy(o->system);
@@ -29,7 +27,7 @@ static carom_status in_run(const evaluate_request *a, const char *name, char pat
                            carom_error *error) {
   int length = snprintf(path, PATH_MAX, "%s/%s", a->run, name);
   if (length >= 0 && length < PATH_MAX) return CAROM_OK;
-  return error_set(error, CAROM_INVALID_ARGUMENT, "%s: the path is too long", a->run);
+  return fail(error, CAROM_INVALID_ARGUMENT, "%s: the path is too long", a->run);
 }
 
 static carom_status load_model(const evaluate_request *a, evaluate_outcome *o, carom_error *error) {
@@ -37,7 +35,7 @@ static carom_status load_model(const evaluate_request *a, evaluate_outcome *o, c
   snprintf(name, sizeof name, "%s.h5", checkpoint_names[a->checkpoint]);
   carom_status status = in_run(a, name, path, error);
   if (status == CAROM_OK) status = carom_model_load(o->system, path, &o->model, error);
-  if (status == CAROM_OK) o->model->options.threads = a->threads;
+  if (status == CAROM_OK) carom_model_set_threads(o->model, a->threads);
   return status;
 }
 
@@ -52,24 +50,26 @@ static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, ca
     status = in_run(a, file, path, error);
     file = path;
   }
-  if (status == CAROM_OK) status = dataset_file_read(o->system, file, &options, &o->data, error);
+  if (status == CAROM_OK) status = carom_dataset_read(o->system, file, &options, &o->data, error);
   if (status != CAROM_OK) return status;
   double dt = carom_model_options_of(o->model).dt;
   if (fabs(o->data->dt - dt) > 1e-9 * dt)
-    return error_set(error, CAROM_INVALID_DATA,
-                     "%s: its time step is %.12g, the model was trained with %.12g", file,
-                     o->data->dt, dt);
-  if (dataset_split(o->data, a->split)->count > 0) return CAROM_OK;
-  return error_set(error, CAROM_INVALID_DATA,
-                   "%s: has no %s chunks to evaluate on; choose others with --split", file,
-                   split_names[a->split]);
+    return fail(error, CAROM_INVALID_DATA,
+                "%s: its time step is %.12g, the model was trained with %.12g", file, o->data->dt,
+                dt);
+  if (carom_dataset_split(o->data, a->split)->count > 0) return CAROM_OK;
+  return fail(error, CAROM_INVALID_DATA,
+              "%s: has no %s chunks to evaluate on; choose others with --split", file,
+              split_names[a->split]);
 }
 
 json_t *evaluate_describe(const evaluate_request *a, const evaluate_outcome *o) {
   const carom_model_options used = carom_model_options_of(o->model);
-  json_t *value = evaluation_to_json(o->system, o->result);
+  char *text = carom_evaluation_json(o->result, o->system);
+  json_t *value = text != NULL ? json_loads(text, 0, NULL) : NULL;
+  free(text);
   json_object_set_new(value, "run", json_string(a->run));
-  json_object_set_new(value, "model", json_string(model_options_name(&used)));
+  json_object_set_new(value, "model", json_string(carom_model_options_name(&used)));
   json_object_set_new(value, "checkpoint", json_string(checkpoint_names[a->checkpoint]));
   json_object_set_new(value, "split", json_string(split_names[a->split]));
   return value;
@@ -80,11 +80,11 @@ static carom_status write_files(const evaluate_request *a, const evaluate_outcom
                                 carom_error *error) {
   char path[PATH_MAX];
   carom_status status = in_run(a, "evaluation.h5", path, error);
-  if (status == CAROM_OK) status = evaluation_file_write(path, o->system, o->result, error);
+  if (status == CAROM_OK) status = carom_evaluation_write(o->result, o->system, path, error);
   if (status == CAROM_OK) status = in_run(a, "evaluation.json", path, error);
   if (status != CAROM_OK) return status;
   json_t *value = evaluate_describe(a, o);
-  status = evaluation_json_write(path, value, error);
+  status = write_json(path, value, error);
   json_decref(value);
   return status;
 }
@@ -96,12 +96,11 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   if (status == CAROM_OK) status = load_model(a, o, error);
   if (status == CAROM_OK) status = load_data(a, o, error);
   if (status != CAROM_OK) return status;
-  evaluation_options wanted = evaluation_options_default();
+  carom_evaluation_options wanted = carom_evaluation_default_options();
   wanted.steps = a->steps;
   wanted.truth_known = !a->no_truth;
   wanted.contact = o->config.data_contact;
   wanted.threads = a->threads;
-  status = evaluation_run(o->system, o->model, o->data->dt, dataset_split(o->data, a->split),
-                          &o->data->train, &wanted, &o->result, error);
+  status = carom_model_evaluate(o->model, o->data, a->split, &wanted, &o->result, error);
   return status == CAROM_OK ? write_files(a, o, error) : status;
 }

@@ -3,8 +3,6 @@
 #define CAROM_CLI_EVALUATE_RUN_H
 
 #include "io/run_config.h"
-#include "learn/dataset.h"
-#include "learn/evaluation.h"
 
 #include <jansson.h>
 
@@ -16,7 +14,7 @@ typedef struct evaluate_request {
   const char *data; /* NULL: the run's */
   int steps;        /* of the longer predictions */
   int checkpoint;
-  int split;
+  carom_split split;
   bool no_truth;
   int threads; /* 0: as many as the machine has */
 } evaluate_request;
@@ -30,7 +28,7 @@ typedef struct evaluate_outcome {
   carom_system *system;
   carom_model *model;
   carom_dataset *data;
-  evaluation *result;
+  carom_evaluation *result;
 } evaluate_outcome;
 
 /* Evaluates and writes evaluation.h5, then evaluation.json into the folder. `o` is zeroed by the
@@ -38,7 +36,7 @@ typedef struct evaluate_outcome {
 carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_error *error);
 void evaluate_outcome_free(evaluate_outcome *o);
 
-/* Every number, and what was evaluated: the content of evaluation.json. */
+/* Every number, and what was evaluated: the content of evaluation.json. NULL if there is no memory. */
 json_t *evaluate_describe(const evaluate_request *a, const evaluate_outcome *o);
 
 #endif

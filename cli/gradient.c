@@ -1,10 +1,8 @@
 /* carom gradient: the loss mean |prediction - target| and its gradient. */
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/failure.h"
 #include "cli/progress.h"
-#include "io/gradient_file.h"
-#include "io/trajectory_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +16,7 @@ typedef struct arguments {
 
 /* Memory of one gradient. */
 typedef struct work {
-  trajectory target;
+  carom_trajectories target;
   carom_rollout *rollout;
   double *x_bar, *v_bar;   /* [batch][states][points][dimension] */
   double *x0_bar, *v0_bar; /* [batch][points][dimension] */
@@ -71,22 +69,22 @@ static const struct argp argp = {.options = options,
                                  .children = run_children};
 
 // steps, samples and time step of the target decide those of the run
-static carom_status match_target(const arguments *a, setup *s, const trajectory *target,
+static carom_status match_target(const arguments *a, setup *s, const carom_trajectories *target,
                                  carom_error *error) {
   int steps = target->state_count - 1;
   if (a->run.steps >= 0 && a->run.steps != steps) {
-    return error_set(error, CAROM_INVALID_DATA, "%s: has %d states, so --steps must be %d, not %d",
-                     a->target, target->state_count, steps, a->run.steps);
+    return fail(error, CAROM_INVALID_DATA, "%s: has %d states, so --steps must be %d, not %d",
+                a->target, target->state_count, steps, a->run.steps);
   }
   s->options.steps = steps;
   if (target->batch != s->batch) {
-    return error_set(error, CAROM_INVALID_DATA, "%s has %d samples, but %s has %d", a->target,
-                     target->batch, a->run.init, s->batch);
+    return fail(error, CAROM_INVALID_DATA, "%s has %d samples, but %s has %d", a->target,
+                target->batch, a->run.init, s->batch);
   }
   if (target->dt > 0.0 && fabs(target->dt - s->options.dt) > 1e-9 * s->options.dt) {
-    return error_set(error, CAROM_INVALID_DATA,
-                     "%s: has the time step %g, but the run has %g; give --dt %.17g", a->target,
-                     target->dt, s->options.dt, target->dt);
+    return fail(error, CAROM_INVALID_DATA,
+                "%s: has the time step %g, but the run has %g; give --dt %.17g", a->target,
+                target->dt, s->options.dt, target->dt);
   }
   return CAROM_OK;
 }
@@ -103,12 +101,12 @@ static carom_status allocate(const setup *s, work *w, carom_error *error) {
       w->theta_bar != NULL && w->loss_each != NULL) {
     return CAROM_OK;
   }
-  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the gradient of %d trajectories",
-                   s->batch);
+  return fail(error, CAROM_OUT_OF_MEMORY, "no memory for the gradient of %d trajectories",
+              s->batch);
 }
 
 static void work_free(work *w) {
-  trajectory_free(&w->target);
+  carom_trajectories_free(&w->target);
   carom_rollout_destroy(w->rollout);
   free(w->x_bar);
   free(w->v_bar);
@@ -165,7 +163,7 @@ static carom_status compute(const arguments *a, setup *s, work *w, carom_error *
   carom_status status = setup_load(&a->run, s, error);
   if (status == CAROM_OK) status = check_output(a->output, error);
   if (status == CAROM_OK) status = setup_states(&a->run, s, error);
-  if (status == CAROM_OK) status = trajectory_file_read(a->target, s->system, &w->target, error);
+  if (status == CAROM_OK) status = carom_trajectories_read(s->system, a->target, &w->target, error);
   if (status == CAROM_OK) status = match_target(a, s, &w->target, error);
   if (status == CAROM_OK) status = allocate(s, w, error);
   if (status == CAROM_OK) status = run(a, s, w, error);
@@ -175,14 +173,14 @@ static carom_status compute(const arguments *a, setup *s, work *w, carom_error *
     status = dump_failures(w->rollout, a->run.dump_failures, &written, error);
   }
   if (status != CAROM_OK || a->output == NULL) return status;
-  const gradient result = {.batch = s->batch,
-                           .dt = s->options.dt,
-                           .loss = w->loss,
-                           .loss_each = w->loss_each,
-                           .x0_bar = w->x0_bar,
-                           .v0_bar = w->v0_bar,
-                           .theta_bar = w->theta_bar};
-  return gradient_file_write(a->output, s->system, &result, error);
+  const carom_gradient result = {.batch = s->batch,
+                                 .dt = s->options.dt,
+                                 .loss = w->loss,
+                                 .loss_each = w->loss_each,
+                                 .x0_bar = w->x0_bar,
+                                 .v0_bar = w->v0_bar,
+                                 .theta_bar = w->theta_bar};
+  return carom_gradient_write(&result, s->system, a->output, error);
 }
 
 static double norm(const double *values, size_t count) {

@@ -1,14 +1,12 @@
 /* carom reproduce: the paper's experiments, run after run, and their tables. */
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/evaluate_run.h"
+#include "cli/failure.h"
 #include "cli/paper_values.h"
 #include "cli/reproduce_table.h"
 #include "cli/train_command.h"
 #include "cli/train_run.h"
-#include "io/atomic_file.h"
-#include "io/evaluation_file.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -136,24 +134,14 @@ static const struct argp argp = {
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static carom_status write_text(const char *path, const char *text, carom_error *error) {
-  atomic_file file;
-  carom_status status = atomic_file_open(path, &file, error);
-  if (status != CAROM_OK) return status;
-  status = atomic_file_write(&file, text, strlen(text), error);
-  if (status == CAROM_OK) return atomic_file_commit(&file, error);
-  atomic_file_discard(&file);
-  return status;
-}
-
 static carom_status write_both(const arguments *a, const json_t *tables, carom_error *error) {
   char path[PATH_MAX];
   char *text = learning_text(tables);
-  if (text == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (text == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   snprintf(path, sizeof path, "%s/learning.json", a->output);
-  carom_status status = evaluation_json_write(path, tables, error);
+  carom_status status = write_json(path, tables, error);
   snprintf(path, sizeof path, "%s/learning.md", a->output);
-  if (status == CAROM_OK) status = write_text(path, text, error);
+  if (status == CAROM_OK) status = carom_file_write(path, text, strlen(text), error);
   free(text);
   return status;
 }
@@ -168,7 +156,7 @@ static carom_status write_tables(const arguments *a, const char *command, json_t
   if (status != CAROM_OK || list.count == 0) return status;
   *tables = learning_json(&list, command);
   results_free(&list);
-  if (*tables == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (*tables == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return write_both(a, *tables, error);
 }
 
@@ -206,10 +194,10 @@ static void warn_other_options(const train_arguments *given) {
   carom_system_destroy(system);
 }
 
-static void print_run(const train_run *r, const evaluation *e) {
+static void print_run(const train_run *r, const carom_evaluation *e) {
   printf("%-8s %-12s seed %llu  %d epochs  error %.2e +- %.1e",
          carom_system_describe(r->system).name, r->given->model, (unsigned long long)r->given->seed,
-         carom_trainer_epochs_done(r->trainer), e->chunk.relative.mean,
+         carom_trainer_describe(r->trainer).epochs_done, e->chunk.relative.mean,
          e->chunk.relative.half_width);
   const carom_segment_info mu = carom_parameter_segment(r->system, CAROM_FRICTION);
   const carom_segment_info bounce = carom_parameter_segment(r->system, CAROM_RESTITUTION);
@@ -344,8 +332,8 @@ static int finish(const work *w) {
   // all runs diverged, or are another process's: there is nothing to write, but to say
   const bool expected = w->bad + w->elsewhere == 0;
   if (status == CAROM_OK && tables == NULL && expected)
-    status = error_set(&error, CAROM_INVALID_DATA,
-                       "%s: holds no evaluated run <task>/<model>/seed<k>", w->given->output);
+    status = fail(&error, CAROM_INVALID_DATA, "%s: holds no evaluated run <task>/<model>/seed<k>",
+                  w->given->output);
   if (status != CAROM_OK) {
     json_decref(tables);
     return report_failure("reproduce", &error);

@@ -1,9 +1,8 @@
 /* carom simulate: from initial states to trajectories. */
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/failure.h"
 #include "cli/progress.h"
-#include "io/trajectory_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -52,24 +51,24 @@ static const struct argp argp = {.options = options,
                                  .children = run_children};
 
 // allocates the arrays of a trajectory for this run
-static carom_status allocate(const setup *s, trajectory *out, carom_error *error) {
-  *out = (trajectory){.batch = s->batch,
-                      .state_count = s->options.steps + 1,
-                      .point_count = s->info.point_count,
-                      .dimension = s->info.dimension,
-                      .dt = s->options.dt};
+static carom_status allocate(const setup *s, carom_trajectories *out, carom_error *error) {
+  *out = (carom_trajectories){.batch = s->batch,
+                              .state_count = s->options.steps + 1,
+                              .point_count = s->info.point_count,
+                              .dimension = s->info.dimension,
+                              .dt = s->options.dt};
   size_t entries = (size_t)out->batch * (size_t)out->state_count;
   out->x = calloc(entries, sizeof(double) * state_size(s));
   out->v = calloc(entries, sizeof(double) * state_size(s));
   out->contact = calloc(entries, 1);
   if (out->x != NULL && out->v != NULL && out->contact != NULL) return CAROM_OK;
-  return error_set(error, CAROM_OUT_OF_MEMORY,
-                   "no memory for %d trajectories of %d states; take fewer --sample or --steps",
-                   out->batch, out->state_count);
+  return fail(error, CAROM_OUT_OF_MEMORY,
+              "no memory for %d trajectories of %d states; take fewer --sample or --steps",
+              out->batch, out->state_count);
 }
 
 // a rollout keeps the programs that failed, a plain simulation does not
-static carom_status run_with_dump(const setup *s, const char *folder, trajectory *out,
+static carom_status run_with_dump(const setup *s, const char *folder, carom_trajectories *out,
                                   carom_report *report, carom_error *error) {
   carom_rollout *rollout;
   carom_status status = carom_rollout_create(s->system, &s->options, s->batch, &rollout, error);
@@ -89,7 +88,7 @@ static carom_status run_with_dump(const setup *s, const char *folder, trajectory
   return status;
 }
 
-static energy_range energies(const setup *s, const trajectory *data, int state) {
+static energy_range energies(const setup *s, const carom_trajectories *data, int state) {
   energy_range range = {0.0, INFINITY, -INFINITY};
   for (int k = 0; k < data->batch; k++) {
     size_t at = ((size_t)k * (size_t)data->state_count + (size_t)state) * state_size(s);
@@ -108,7 +107,7 @@ static void print_energy(const char *label, const energy_range *e, int batch) {
   putchar('\n');
 }
 
-static void print_text(const arguments *a, const setup *s, const trajectory *data,
+static void print_text(const arguments *a, const setup *s, const carom_trajectories *data,
                        const carom_report *report, double seconds) {
   const energy_range before = energies(s, data, 0);
   const energy_range after = energies(s, data, data->state_count - 1);
@@ -133,7 +132,7 @@ static json_t *energy_json(const energy_range *e) {
                    json_number(e->high));
 }
 
-static void print_as_json(const arguments *a, const setup *s, const trajectory *data,
+static void print_as_json(const arguments *a, const setup *s, const carom_trajectories *data,
                           const carom_report *report, double seconds) {
   const energy_range before = energies(s, data, 0);
   const energy_range after = energies(s, data, data->state_count - 1);
@@ -143,8 +142,8 @@ static void print_as_json(const arguments *a, const setup *s, const trajectory *
                        json_report(report), "seconds", json_number(seconds), "output", a->output));
 }
 
-static carom_status simulate(const arguments *a, setup *s, trajectory *data, carom_report *report,
-                             double *seconds, carom_error *error) {
+static carom_status simulate(const arguments *a, setup *s, carom_trajectories *data,
+                             carom_report *report, double *seconds, carom_error *error) {
   carom_status status = setup_load(&a->run, s, error);
   if (status == CAROM_OK) status = check_output(a->output, error);
   if (status == CAROM_OK) status = setup_states(&a->run, s, error);
@@ -162,7 +161,7 @@ static carom_status simulate(const arguments *a, setup *s, trajectory *data, car
   progress_end(&bar);
   *seconds = seconds_now() - bar.start;
   if (status != CAROM_OK || a->output == NULL) return status;
-  return trajectory_file_write(a->output, s->system, data, error);
+  return carom_trajectories_write(data, s->system, a->output, error);
 }
 
 int command_simulate(int argc, char **argv) {
@@ -171,7 +170,7 @@ int command_simulate(int argc, char **argv) {
   parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   setup s = {0};
-  trajectory data = {0};
+  carom_trajectories data = {0};
   carom_report report = {0};
   carom_error error = {0};
   double seconds = 0.0;
@@ -182,7 +181,7 @@ int command_simulate(int argc, char **argv) {
     report_trouble("simulate", &report, a.run.dump_failures);
     (a.run.json ? print_as_json : print_text)(&a, &s, &data, &report, seconds);
   }
-  trajectory_free(&data);
+  carom_trajectories_free(&data);
   setup_close(&s);
   return code;
 }

@@ -1,8 +1,7 @@
 /* carom solve: one cone program from a file. */
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
-#include "io/cone_file.h"
+#include "cli/failure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,13 +78,13 @@ static void multiply(const carom_cone_program *p, const double *f, double *s) {
 }
 
 static carom_status solve(const arguments *a, result *r, carom_error *error) {
-  carom_status status = cone_file_read(a->file, &r->program, error);
+  carom_status status = carom_cone_program_read(a->file, &r->program, error);
   if (status != CAROM_OK) return status;
   size_t size = (size_t)(r->program.contact_count * r->program.dimension);
   r->f = calloc(size + 1, sizeof(double));
   r->s = calloc(size + 1, sizeof(double));
   carom_cone_solver *solver = NULL;
-  if (r->f == NULL || r->s == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (r->f == NULL || r->s == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   status = carom_cone_solver_create(&solver, error);
   if (status == CAROM_OK) {
     status = carom_cone_solver_solve(solver, &r->program, &a->cone, r->f, &r->info, error);
@@ -138,7 +137,7 @@ int command_solve(int argc, char **argv) {
     bool solved = r.info.status == CAROM_CONE_SOLVED || r.info.status == CAROM_CONE_DEGENERATE;
     if (!solved) code = EXIT_FAILURE;
   }
-  cone_program_free(&r.program);
+  carom_cone_program_free(&r.program);
   free(r.f);
   free(r.s);
   return code;

@@ -1,9 +1,8 @@
 /* carom train: from trajectories to masses, a potential, friction and restitution. */
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/common.h"
+#include "cli/failure.h"
 #include "cli/train_run.h"
-#include "io/checkpoint_file.h"
 
 #include <limits.h>
 #include <math.h>
@@ -15,7 +14,7 @@ enum { TABLE_ROWS = 40 };
 
 // theta of the best checkpoint; of the model as it is where there is none yet
 static carom_status best_theta(const train_run *r, double *theta, carom_error *error) {
-  if (r->trainer->state.best_epoch == 0) {
+  if (carom_trainer_describe(r->trainer).best_epoch == 0) {
     carom_model_theta(r->model, theta);
     return CAROM_OK;
   }
@@ -32,20 +31,20 @@ static carom_status best_theta(const train_run *r, double *theta, carom_error *e
 static void print_text(const train_run *r, const double *learned, const double *truth,
                        double seconds) {
   const carom_system_info info = carom_system_describe(r->system);
-  const training_state *s = &r->trainer->state;
+  const carom_trainer_info s = carom_trainer_describe(r->trainer);
   printf("scene          %s (%s)\n", info.name, info.description);
-  printf("model          %s, %d parameters\n", model_options_name(&r->config.model),
+  printf("model          %s, %d parameters\n", carom_model_options_name(&r->config.model),
          carom_model_parameter_count(r->model));
-  printf("epochs         %d of %d, %.3g s\n", s->epochs_done, r->config.train.epochs, seconds);
-  if (s->best_epoch > 0) {
-    printf("best           epoch %d, %s loss %.6g\n", s->best_epoch,
-           r->data->validation.count > 0 ? "validation" : "training", s->best_loss);
+  printf("epochs         %d of %d, %.3g s\n", s.epochs_done, r->config.train.epochs, seconds);
+  if (s.best_epoch > 0) {
+    printf("best           epoch %d, %s loss %.6g\n", s.best_epoch,
+           r->data->validation.count > 0 ? "validation" : "training", s.best_loss);
   }
   if (r->properties.count > 0) printf("\n  %-24s %12s %12s\n", "", "learned", "scene");
   for (int k = 0; k < r->properties.count && k < TABLE_ROWS; k++) {
-    const property *p = &r->properties.items[k];
-    printf("  %-24s %12.6g %12.6g\n", p->name, property_value(p, learned),
-           property_value(p, truth));
+    const carom_property *p = &r->properties.items[k];
+    printf("  %-24s %12.6g %12.6g\n", p->name, carom_property_value(p, learned),
+           carom_property_value(p, truth));
   }
   if (r->properties.count > TABLE_ROWS)
     printf("  ... %d more: --json lists all\n", r->properties.count - TABLE_ROWS);
@@ -56,22 +55,24 @@ static void print_text(const train_run *r, const double *learned, const double *
 static void print_as_json(const train_run *r, const double *learned, const double *truth,
                           double seconds) {
   const carom_system_info info = carom_system_describe(r->system);
-  const training_state *s = &r->trainer->state;
+  const carom_trainer_info s = carom_trainer_describe(r->trainer);
   json_t *properties = json_array();
   for (int k = 0; k < r->properties.count; k++) {
-    const property *p = &r->properties.items[k];
-    json_array_append_new(properties, json_pack("{ss so so}", "name", p->name, "learned",
-                                                json_number(property_value(p, learned)), "scene",
-                                                json_number(property_value(p, truth))));
+    const carom_property *p = &r->properties.items[k];
+    json_array_append_new(properties,
+                          json_pack("{ss so so}", "name", p->name, "learned",
+                                    json_number(carom_property_value(p, learned)), "scene",
+                                    json_number(carom_property_value(p, truth))));
   }
   const bool any = r->last.epoch > 0;
-  print_json(json_pack(
-      "{ss ss si si si so so so so so so ss}", "scene", info.name, "model",
-      model_options_name(&r->config.model), "parameters", carom_model_parameter_count(r->model),
-      "epochs", s->epochs_done, "best_epoch", s->best_epoch, "best_loss", json_number(s->best_loss),
-      "loss", json_number(any ? r->last.loss : NAN), "validation_loss",
-      json_number(any ? r->last.validation_loss : NAN), "properties", properties, "report",
-      json_report(&r->report), "seconds", json_number(seconds), "folder", r->given->output));
+  print_json(json_pack("{ss ss si si si so so so so so so ss}", "scene", info.name, "model",
+                       carom_model_options_name(&r->config.model), "parameters",
+                       carom_model_parameter_count(r->model), "epochs", s.epochs_done, "best_epoch",
+                       s.best_epoch, "best_loss", json_number(s.best_loss), "loss",
+                       json_number(any ? r->last.loss : NAN), "validation_loss",
+                       json_number(any ? r->last.validation_loss : NAN), "properties", properties,
+                       "report", json_report(&r->report), "seconds", json_number(seconds), "folder",
+                       r->given->output));
 }
 
 static carom_status print_results(const train_run *r, double seconds, carom_error *error) {
@@ -79,7 +80,7 @@ static carom_status print_results(const train_run *r, double seconds, carom_erro
   double *learned = calloc(size, sizeof(double)), *truth = calloc(size, sizeof(double));
   carom_status status = learned != NULL && truth != NULL
                             ? best_theta(r, learned, error)
-                            : error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+                            : fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   if (status == CAROM_OK) {
     carom_parameters_default(r->system, truth);
     (r->given->json ? print_as_json : print_text)(r, learned, truth, seconds);
@@ -98,16 +99,16 @@ static int explain(const train_run *r, const carom_error *error) {
     fprintf(stderr, "carom train: %s\n", error->message);
     return EXIT_USAGE;
   }
-  const training_state *s = &r->trainer->state;
+  const carom_trainer_info s = carom_trainer_describe(r->trainer);
   if (error->status == CAROM_INTERRUPTED) {
-    fprintf(stderr, "carom train: interrupted in epoch %d", s->epochs_done + 1);
+    fprintf(stderr, "carom train: interrupted in epoch %d", s.epochs_done + 1);
   } else {
     fprintf(stderr, "carom train: %s", error->message);
   }
   // what has diverged would diverge again
   if (error->status == CAROM_NUMERICAL_FAILURE) {
     fprintf(stderr, "\n  %s/last.h5 is the state after epoch %d, the last good one\n", folder,
-            s->epochs_done);
+            s.epochs_done);
   } else {
     fprintf(stderr, "\n  `carom train --resume -o %s` goes on from %s/last.h5\n", folder, folder);
   }

@@ -1,7 +1,6 @@
 #include "cli/train_command.h"
 
 #include "cli/common.h"
-#include "io/checkpoint_file.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -127,7 +126,7 @@ char *train_command(const run_config *config, const carom_system *system, const 
   if (out != NULL) {
     fputs("carom train ", out);
     put_scene(out, config, system);
-    fprintf(out, " --model %s --seed %llu", model_options_name(&config->model),
+    fprintf(out, " --model %s --seed %llu", carom_model_options_name(&config->model),
             (unsigned long long)config->train.seed);
     // whichever says it in fewer words; --paper cannot have an elasticity
     const bool as_paper = !config->model.elastic_term && strlen(paper) < strlen(usual);

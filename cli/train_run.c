@@ -1,8 +1,6 @@
 #include "cli/train_run.h"
 
-#include "base/error.h"
-#include "io/checkpoint_file.h"
-#include "io/dataset_file.h"
+#include "cli/failure.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +22,7 @@ static carom_status path_in(const train_run *r, const char *name, char path[PATH
   const int length = snprintf(path, PATH_MAX, "%s%s%s", absolute ? "" : r->given->output,
                               absolute ? "" : "/", name);
   if (length >= 0 && length < PATH_MAX) return CAROM_OK;
-  return error_set(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", r->given->output);
+  return fail(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", r->given->output);
 }
 
 // makes the folder and those above it
@@ -32,7 +30,7 @@ static carom_status make_folder(train_run *r, carom_error *error) {
   char path[PATH_MAX];
   const size_t length = strlen(r->given->output);
   if (length == 0 || length >= sizeof path)
-    return error_set(error, CAROM_FILE_ERROR, "the name of the run folder is empty or too long");
+    return fail(error, CAROM_FILE_ERROR, "the name of the run folder is empty or too long");
   memcpy(path, r->given->output, length + 1);
   for (size_t k = 1; k <= length; k++) {
     if (path[k] != '/' && path[k] != '\0') continue;
@@ -40,8 +38,8 @@ static carom_status make_folder(train_run *r, carom_error *error) {
     path[k] = '\0';
     const bool made = mkdir(path, 0777) == 0;
     if (!made && errno != EEXIST) {
-      return error_set(error, CAROM_FILE_ERROR, "%s: the folder cannot be made: %s", path,
-                       strerror(errno));
+      return fail(error, CAROM_FILE_ERROR, "%s: the folder cannot be made: %s", path,
+                  strerror(errno));
     }
     path[k] = kept;
     if (k == length) r->made_folder = made;
@@ -53,16 +51,16 @@ static carom_status make_folder(train_run *r, carom_error *error) {
 static carom_status lock_folder(train_run *r, carom_error *error) {
   r->lock = open(r->given->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (r->lock < 0) {
-    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be opened: %s", r->given->output,
-                     strerror(errno));
+    return fail(error, CAROM_FILE_ERROR, "%s: cannot be opened: %s", r->given->output,
+                strerror(errno));
   }
   if (flock(r->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CAROM_OK;
   r->busy = true;
-  return error_set(error, CAROM_FILE_ERROR, "%s: another process is training in this folder",
-                   r->given->output);
+  return fail(error, CAROM_FILE_ERROR, "%s: another process is training in this folder",
+              r->given->output);
 }
 
-// a process that was killed while it wrote has left a temporary file (io/atomic_file.h)
+// a process that was killed while it wrote has left a temporary file (carom_file_write)
 static void remove_leftovers(const train_run *r) {
   DIR *folder = fdopendir(dup(r->lock));
   if (folder == NULL) return;
@@ -77,9 +75,9 @@ static carom_status refuse_run(train_run *r, carom_error *error) {
   carom_status status = path_in(r, "config.json", path, error);
   if (status != CAROM_OK || access(path, F_OK) != 0) return status;
   r->usage = true;
-  return error_set(error, CAROM_INVALID_ARGUMENT,
-                   "%s: holds a run already; --resume goes on with it, or take another folder",
-                   r->given->output);
+  return fail(error, CAROM_INVALID_ARGUMENT,
+              "%s: holds a run already; --resume goes on with it, or take another folder",
+              r->given->output);
 }
 
 /* ---- beginning and going on ------------------------------------------------------------------ */
@@ -89,7 +87,7 @@ static carom_status make_data(train_run *r, const char *path, carom_error *error
   options.threads = r->given->general.threads;
   carom_status status = dataset_simulate(r->system, r->config.data_contact, options,
                                          r->given->general.quiet, &r->data, error);
-  if (status == CAROM_OK) status = dataset_file_write(r->system, path, r->data, error);
+  if (status == CAROM_OK) status = carom_dataset_write(r->data, r->system, path, error);
   return status;
 }
 
@@ -107,7 +105,7 @@ static carom_status load_data(train_run *r, carom_error *error) {
   }
   carom_dataset_options options = r->config.dataset;
   options.threads = r->given->general.threads;
-  return dataset_file_read(r->system, path, &options, &r->data, error);
+  return carom_dataset_read(r->system, path, &options, &r->data, error);
 }
 
 static carom_status make_trainer(train_run *r, carom_error *error) {
@@ -121,8 +119,8 @@ static carom_status make_trainer(train_run *r, carom_error *error) {
     status = carom_trainer_create(r->model, r->data, &train, &r->trainer, error);
   if (status != CAROM_OK) return status;
   r->theta = calloc((size_t)carom_parameter_count(r->system) + 1, sizeof(double));
-  if (r->theta == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
-  return properties_make(r->system, &model, &r->properties, error);
+  if (r->theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return carom_model_properties(r->model, &r->properties, error);
 }
 
 // config.json comes last: a folder that has it can be resumed
@@ -139,7 +137,7 @@ static carom_status begin(train_run *r, carom_error *error) {
   status = make_trainer(r, error);
   if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
   if (status == CAROM_OK) status = path_in(r, "config.json", config, error);
-  if (status == CAROM_OK) status = trainer_save(r->trainer, last, error);
+  if (status == CAROM_OK) status = carom_trainer_save(r->trainer, last, error);
   if (status == CAROM_OK) status = run_config_write(config, &r->config, error);
   return status;
 }
@@ -157,7 +155,7 @@ static carom_status resume(train_run *r, carom_error *error) {
   r->usage = status == CAROM_INVALID_ARGUMENT;
   if (status == CAROM_OK) status = load_data(r, error);
   if (status == CAROM_OK) status = make_trainer(r, error);
-  if (status == CAROM_OK) status = trainer_restore(r->trainer, last, error);
+  if (status == CAROM_OK) status = carom_trainer_restore(r->trainer, last, error);
   if (status == CAROM_OK && epochs != r->config.train.epochs)
     status = run_config_write(config, &r->config, error);
   return status;
@@ -194,7 +192,7 @@ static carom_status save_epoch(train_run *r, const carom_epoch *e, carom_error *
   if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
   if (status == CAROM_OK) status = metrics_add(r->metrics, e, r->theta, error);
   if (status == CAROM_OK && e->best) status = carom_model_save(r->model, best, error);
-  if (status == CAROM_OK) status = trainer_save(r->trainer, last, error);
+  if (status == CAROM_OK) status = carom_trainer_save(r->trainer, last, error);
   return status;
 }
 
@@ -208,12 +206,12 @@ static bool on_epoch(void *user, const carom_epoch *e) {
 }
 
 static carom_status train(train_run *r, carom_error *error) {
-  const training_state *s = &r->trainer->state;
+  const carom_trainer_info s = carom_trainer_describe(r->trainer);
   carom_status status =
-      metrics_open(r->given->output, &r->properties, s->epochs_done, &r->metrics, error);
+      metrics_open(r->given->output, &r->properties, s.epochs_done, &r->metrics, error);
   if (status != CAROM_OK) return status;
   r->bar = progress_begin("training", "batches", r->given->general.quiet);
-  r->bar.first = (int64_t)trainer_batch_count(r->trainer) * s->epochs_done + s->batches_done;
+  r->bar.first = (int64_t)s.batches * s.epochs_done + s.batches_done;
   status = carom_trainer_run(r->trainer, on_epoch, r, error);
   progress_end(&r->bar);
   if (r->failure.status != CAROM_OK) {
@@ -225,7 +223,7 @@ static carom_status train(train_run *r, carom_error *error) {
   char last[PATH_MAX];
   carom_error trouble;
   if (path_in(r, "last.h5", last, &trouble) == CAROM_OK &&
-      trainer_save(r->trainer, last, &trouble) == CAROM_OK) {
+      carom_trainer_save(r->trainer, last, &trouble) == CAROM_OK) {
     return status;
   }
   *error = trouble;
@@ -244,7 +242,7 @@ void train_run_close(train_run *r) {
   // a folder made for nothing goes away; one with files in it stays
   if (r->made_folder && r->metrics == NULL) rmdir(r->given->output);
   metrics_close(r->metrics);
-  properties_free(&r->properties);
+  carom_properties_free(&r->properties);
   free(r->theta);
   carom_trainer_destroy(r->trainer);
   carom_model_destroy(r->model);

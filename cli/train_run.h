@@ -3,10 +3,9 @@
 #ifndef CAROM_CLI_TRAIN_RUN_H
 #define CAROM_CLI_TRAIN_RUN_H
 
+#include "cli/metrics_file.h"
 #include "cli/progress.h"
 #include "cli/train_options.h"
-#include "io/metrics_file.h"
-#include "learn/trainer.h"
 
 typedef struct train_run {
   const train_arguments *given;
@@ -19,7 +18,7 @@ typedef struct train_run {
   carom_dataset *data;
   carom_model *model;
   carom_trainer *trainer;
-  property_list properties;
+  carom_properties properties;
   double *theta;         /* of the model after the last epoch */
   metrics_file *metrics; /* NULL until the training has begun */
   progress bar;

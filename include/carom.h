@@ -14,6 +14,11 @@
  *    an error but a number in a carom_report.
  *  - Derivatives are vector-Jacobian products: `foo_vjp` takes the cotangents (`*_bar`) of what
  *    `foo` computes and gives those of its inputs.
+ *  - Names are carom_<object>_<verb>. The object comes first, the carom_error last. What _create,
+ *    _load, _generate or _evaluate give as a pointer is given back by _destroy; the arrays of a
+ *    struct that _read fills, by _free.
+ *  - Files of arrays are HDF5 and carry the scene, the time step and the version. They are replaced
+ *    as a whole or not at all: a reader never sees half of one.
  */
 #ifndef CAROM_H
 #define CAROM_H
@@ -104,6 +109,8 @@ typedef struct carom_system_info {
 
 CAROM_API carom_system_info carom_system_describe(const carom_system *system);
 CAROM_API const char *carom_system_body_id(const carom_system *system, int body);
+/* Whether a body can turn: a rigid body, not a point mass. */
+CAROM_API bool carom_system_body_is_rigid(const carom_system *system, int body);
 
 /* Writes a readable name of a possible contact ("a-b", "a|ground", "rope bend 3") into `buffer`. */
 CAROM_API void carom_system_contact_label(const carom_system *system, int contact, char *buffer,
@@ -120,6 +127,23 @@ CAROM_API carom_status carom_system_sample(const carom_system *system, uint64_t 
 CAROM_API carom_status carom_system_check_state(const carom_system *system, int count,
                                                 const double *x, const double *v, double tolerance,
                                                 carom_error *error);
+
+/* States to begin with, one for each sample. */
+typedef struct carom_states {
+  int batch;
+  int point_count;
+  int dimension;
+  double *x, *v; /* [batch][point_count][dimension] */
+} carom_states;
+
+/* Files with /x and /v [batch][point_count][dimension]. Of a trajectory file the first states are
+ * taken. Reading checks shapes and finite numbers; carom_system_check_state says whether the
+ * constraints hold. */
+CAROM_API carom_status carom_states_read(const carom_system *system, const char *path,
+                                         carom_states *states, carom_error *error);
+CAROM_API carom_status carom_states_write(const carom_states *states, const carom_system *system,
+                                          const char *path, carom_error *error);
+CAROM_API void carom_states_free(carom_states *states);
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
@@ -152,6 +176,23 @@ CAROM_API void carom_parameters_default(const carom_system *system, double *thet
 /* Finite, friction >= 0, restitution in [0, 1], regularizer >= 0. */
 CAROM_API carom_status carom_parameters_check(const carom_system *system, const double *theta,
                                               carom_error *error);
+
+/* Files with any of /mass [body_count], /moment [body_count][dimension], /friction, /restitution
+ * [contact_count], /regularizer [1], /gravity [dimension], /stiffness [spring_count]; masses and
+ * moments as they are, not as logarithms. Reading overwrites in theta what the file has, nothing on
+ * failure; writing writes all of them. */
+CAROM_API carom_status carom_parameters_read(const carom_system *system, const char *path,
+                                             double *theta, carom_error *error);
+CAROM_API carom_status carom_parameters_write(const carom_system *system, const double *theta,
+                                              const char *path, carom_error *error);
+
+/* The mass of a body by that of the first one: motion alone tells no more of masses. */
+CAROM_API double carom_parameters_mass_ratio(const carom_system *system, const double *theta,
+                                             int body);
+/* The sum of the second moments per unit mass of a rigid body: in the plane motion depends on this
+ * alone. */
+CAROM_API double carom_parameters_inertia(const carom_system *system, const double *theta,
+                                          int body);
 
 /* ---- The cone program ------------------------------------------------------------------------ */
 
@@ -195,6 +236,15 @@ typedef struct carom_cone_info {
 } carom_cone_info;
 
 CAROM_API const char *carom_cone_status_text(carom_cone_status status);
+
+/* Files with one program (JSON), to keep one that failed and to replay it: bit for bit, numbers that
+ * are not finite included. */
+CAROM_API carom_status carom_cone_program_read(const char *path, carom_cone_program *program,
+                                               carom_error *error);
+CAROM_API carom_status carom_cone_program_write(const carom_cone_program *program, const char *path,
+                                                carom_error *error);
+/* Of a program that was read. */
+CAROM_API void carom_cone_program_free(carom_cone_program *program);
 
 /* A solver owns the memory for problems of any size (it grows to the largest seen) and the
  * factorisation of its last solve, which the derivative uses. */
@@ -308,6 +358,53 @@ CAROM_API carom_status carom_simulate(const carom_system *system,
 CAROM_API void carom_energy(const carom_system *system, const double *theta, const double *x,
                             const double *v, double *kinetic, double *potential);
 
+/* ---- Files of rollouts ----------------------------------------------------------------------- */
+
+/* Trajectories of one system: what a rollout gives, or what was measured elsewhere. */
+typedef struct carom_trajectories {
+  int batch;       /* trajectories */
+  int state_count; /* of each: time steps + 1 */
+  int point_count;
+  int dimension;
+  double dt;        /* 0 if the file does not say */
+  double *x, *v;    /* [batch][state_count][point_count][dimension] */
+  double *t;        /* [state_count] times; NULL: k dt when written, absent when read */
+  uint8_t *contact; /* [batch][state_count] as carom_rollout_contacts; NULL: absent */
+} carom_trajectories;
+
+/* Files with /x, /v, and where they are known /t, /contact and the attribute dt. Reading checks
+ * shapes and finite numbers; carom_trajectories_free gives the arrays back. */
+CAROM_API carom_status carom_trajectories_read(const carom_system *system, const char *path,
+                                               carom_trajectories *trajectories,
+                                               carom_error *error);
+CAROM_API carom_status carom_trajectories_write(const carom_trajectories *trajectories,
+                                                const carom_system *system, const char *path,
+                                                carom_error *error);
+CAROM_API void carom_trajectories_free(carom_trajectories *trajectories);
+
+/* A loss over a batch of trajectories and its derivative, to be written. */
+typedef struct carom_gradient {
+  int batch;
+  double dt;
+  double loss;             /* mean of loss_each */
+  const double *loss_each; /* [batch] */
+  const double *x0_bar;    /* [batch][point_count][dimension] */
+  const double *v0_bar;
+  const double *theta_bar; /* [carom_parameter_count] */
+} carom_gradient;
+
+/* A file with /loss, /loss_each, /d_x0, /d_v0 and /d_mass, /d_moment, /d_friction, ... for the
+ * segments of theta (masses and moments: by their logarithms). */
+CAROM_API carom_status carom_gradient_write(const carom_gradient *gradient,
+                                            const carom_system *system, const char *path,
+                                            carom_error *error);
+
+/* Writes any bytes the way all files here are written: whole, or not at all. */
+CAROM_API carom_status carom_file_write(const char *path, const void *bytes, size_t size,
+                                        carom_error *error);
+/* Whether a file of this name could be written: to be asked before long work. */
+CAROM_API carom_status carom_file_check(const char *path, carom_error *error);
+
 /* ---- Data for learning ----------------------------------------------------------------------- */
 
 /* Pieces of trajectories of one length: x, v [count][states][point_count][dimension]. */
@@ -361,6 +458,41 @@ CAROM_API carom_status carom_dataset_from_trajectories(const carom_system *syste
                                                        carom_dataset **dataset, carom_error *error);
 CAROM_API void carom_dataset_destroy(carom_dataset *dataset);
 
+typedef enum carom_split {
+  CAROM_TRAIN,
+  CAROM_VALIDATION,
+  CAROM_TEST,
+  CAROM_SPLIT_COUNT
+} carom_split;
+
+/* Chunks of a split, and its name in files: "train", "val", "test". */
+CAROM_API const carom_chunks *carom_dataset_split(const carom_dataset *dataset, carom_split split);
+CAROM_API const char *carom_split_name(carom_split split);
+
+/* Files with the groups /train, /val and /test, each with x, v, t and contact. Reading checks
+ * shapes, finite numbers and constraints. A trajectory file will do too: it is cut as `options` say
+ * (NULL: the defaults), at the time step of its attribute dt, else of its times, else the scene's. */
+CAROM_API carom_status carom_dataset_read(const carom_system *system, const char *path,
+                                          const carom_dataset_options *options,
+                                          carom_dataset **dataset, carom_error *error);
+CAROM_API carom_status carom_dataset_write(const carom_dataset *dataset, const carom_system *system,
+                                           const char *path, carom_error *error);
+/* Whether a file holds a data set, whose chunks are cut already, and no trajectories. */
+CAROM_API carom_status carom_dataset_is_cut(const char *path, bool *is_cut, carom_error *error);
+
+/* How often a possible contact occurs in chunks, their first states left out. */
+typedef struct carom_contact_count {
+  int64_t states; /* in which it is active */
+  int64_t chunks; /* that have such a state */
+} carom_contact_count;
+
+/* counts is [contact_count of the system]. */
+CAROM_API carom_status carom_chunks_count_contacts(const carom_chunks *chunks,
+                                                   const carom_system *system,
+                                                   carom_contact_count *counts, carom_error *error);
+/* Chunks whose flags tell of a contact behind their first state. */
+CAROM_API int carom_chunks_with_contact(const carom_chunks *chunks);
+
 /* ---- Models ---------------------------------------------------------------------------------- */
 
 /* A model of a system whose masses, moments, potential, friction and restitution are unknown: the
@@ -390,9 +522,10 @@ CAROM_API carom_model_options carom_model_default_options(const carom_system *sy
 /* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", for index 0 to 3. */
 CAROM_API int carom_model_name_count(void);
 CAROM_API const char *carom_model_name(int index);
-/* Sets contact and dynamics of `options` by name. */
+/* Sets contact and dynamics of `options` by name, and tells the name of those that are set. */
 CAROM_API carom_status carom_model_options_by_name(const char *name, carom_model_options *options,
                                                    carom_error *error);
+CAROM_API const char *carom_model_options_name(const carom_model_options *options);
 
 /* The system must outlive the model. */
 CAROM_API carom_status carom_model_create(const carom_system *system,
@@ -401,6 +534,8 @@ CAROM_API carom_status carom_model_create(const carom_system *system,
 CAROM_API void carom_model_destroy(carom_model *model);
 CAROM_API carom_model_options carom_model_options_of(const carom_model *model);
 CAROM_API const carom_system *carom_model_system(const carom_model *model);
+/* Threads of predictions from here on; 0: all. The result is the same. */
+CAROM_API void carom_model_set_threads(carom_model *model, int threads);
 
 /* The learnable parameters as one vector, owned by the model and open to change. Segments in order:
  * mass, moment (logarithms), friction (before relu), restitution (before the hard sigmoid),
@@ -419,6 +554,30 @@ CAROM_API carom_model_array carom_model_array_of(const carom_model *model, int i
 /* What the parameters stand for, as engine parameters theta (masses, moments, friction,
  * restitution, regularizer; gravity and stiffness as in the scene, unused). */
 CAROM_API void carom_model_theta(const carom_model *model, double *theta);
+
+/* What a model learns about bodies and contacts, as named numbers:
+ *   friction, restitution               one for all contacts, or
+ *   friction/LABEL, restitution/LABEL   one for each possible contact ("friction/a|ground")
+ *   mass_ratio/BODY                     mass by that of the first body, for the others
+ *   moment/BODY/AXIS                    second moments per unit mass of rigid bodies
+ *   regularizer                         epsilon of CMr, if it is learned */
+typedef struct carom_property {
+  char name[96];
+  int entry;      /* of theta */
+  int reference;  /* entry that it is divided by, or -1 */
+  bool logarithm; /* theta has the logarithm */
+} carom_property;
+
+typedef struct carom_properties {
+  int count;
+  carom_property *items;
+} carom_properties;
+
+CAROM_API carom_status carom_model_properties(const carom_model *model,
+                                              carom_properties *properties, carom_error *error);
+CAROM_API void carom_properties_free(carom_properties *properties);
+/* Its value at engine parameters theta: those of carom_model_theta, or the scene's. */
+CAROM_API double carom_property_value(const carom_property *property, const double *theta);
 
 /* Loss mean |predicted - true| over all entries of (x, v) of `count` chunks, each predicted from its
  * first state, and its gradient [carom_model_parameter_count] (NULL: the loss alone). `indices`
@@ -503,13 +662,112 @@ CAROM_API carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *
 typedef bool (*carom_epoch_callback)(void *user, const carom_epoch *result);
 CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback,
                                          void *user, carom_error *error);
-CAROM_API int carom_trainer_epochs_done(const carom_trainer *trainer);
 
-/* Saves and loads a model with its options (HDF5). */
+/* How far a training is. */
+typedef struct carom_trainer_info {
+  int epochs_done;
+  int batches_done; /* of the epoch under way */
+  int batches;      /* of every epoch */
+  int best_epoch;   /* 0 before the first epoch has ended */
+  double best_loss; /* of validation, else of training; INFINITY before that */
+} carom_trainer_info;
+
+CAROM_API carom_trainer_info carom_trainer_describe(const carom_trainer *trainer);
+
+CAROM_API const char *carom_schedule_name(carom_schedule schedule); /* "constant", "cosine" */
+
+/* Saves a training with its model: carom_model_load reads the model of such a file too. */
+CAROM_API carom_status carom_trainer_save(const carom_trainer *trainer, const char *path,
+                                          carom_error *error);
+
+/* Puts model, optimiser and state of a saved training into a trainer made with the same scene,
+ * model options, training options and data; the message names what differs. Of the training
+ * options `epochs` may differ if the schedule is constant. Going on gives the same bits as never
+ * having stopped. Nothing is changed on failure. */
+CAROM_API carom_status carom_trainer_restore(carom_trainer *trainer, const char *path,
+                                             carom_error *error);
+
+/* Saves and loads a model with its options. */
 CAROM_API carom_status carom_model_save(const carom_model *model, const char *path,
                                         carom_error *error);
 CAROM_API carom_status carom_model_load(const carom_system *system, const char *path,
                                         carom_model **model, carom_error *error);
+
+/* ---- Evaluation ------------------------------------------------------------------------------ */
+
+typedef struct carom_evaluation_options {
+  int steps;                   /* of the longer predictions; 50 */
+  bool truth_known;            /* true: the scene's parameters are those of the data */
+  carom_contact_model contact; /* of the true motion; CAROM_CM */
+  int threads;                 /* of the true motion; 0: all */
+} carom_evaluation_options;
+
+CAROM_API carom_evaluation_options carom_evaluation_default_options(void);
+
+/* A number over trajectories. NaN where there are none; half_width is NaN for fewer than two. */
+typedef struct carom_estimate {
+  int count;
+  double mean;
+  double half_width; /* of the 95 % confidence interval: 1.96 s / sqrt(n) */
+  double median;
+  double largest;
+} carom_estimate;
+
+/* Predictions and what they are compared with. Errors of a trajectory, its first state included:
+ *   relative    sum |predicted - true| / sum |true| over all entries of (x, v)
+ *   state_norm  sqrt(sum (predicted - true)^2 / sum true^2) of each state, mean over the states */
+typedef struct carom_horizon {
+  int count;     /* trajectories */
+  int states;    /* of each */
+  double *x, *v; /* predicted [count][states][point_count][dimension]; NaN where it failed */
+  double *true_x, *true_v;
+  bool *failed; /* [count] the prediction became non-finite; left out of all numbers */
+  int failed_count;
+  carom_estimate relative, state_norm;
+  double *curve, *curve_half_width; /* [states] relative error of each state, over trajectories */
+} carom_horizon;
+
+/* |E_k - E_0| of a trajectory over the start's kinetic energy plus |potential energy|. */
+typedef struct carom_energy_drift {
+  carom_estimate greatest; /* of a trajectory's largest */
+  carom_estimate average;  /* of a trajectory's mean */
+} carom_energy_drift;
+
+/* How good a trained model is. Two horizons: along the chunks its predictions are compared with the
+ * data, along more steps with the true motion: the scene simulated with its own parameters from the
+ * first states of the chunks. Energies are those of the scene's masses and potential. */
+typedef struct carom_evaluation {
+  double dt;
+  bool truth_known;
+  carom_horizon chunk;           /* against the data */
+  carom_estimate scene_relative; /* the scene's own parameters in the model's equations, against
+                                    the data: what the model could reach */
+  carom_horizon extended;        /* against the true motion; count = 0 where it is not known */
+  double *energy, *true_energy;  /* [extended.count][extended.states] */
+  carom_energy_drift drift, true_drift;
+  carom_estimate energy_error; /* of a trajectory's largest |E_k - true E_k|, relative as drift */
+  int parameter_count;
+  double *theta, *scene_theta; /* engine parameters: learned, and the scene's */
+  carom_contact_count *counts; /* [contact_count] in the training chunks */
+  int train_count;             /* training chunks */
+  carom_report report;         /* of all predictions */
+} carom_evaluation;
+
+/* Evaluates on the chunks of a split (usually CAROM_TEST); the time step of the data must be the
+ * model's. options may be NULL. */
+CAROM_API carom_status carom_model_evaluate(carom_model *model, const carom_dataset *dataset,
+                                            carom_split split,
+                                            const carom_evaluation_options *options,
+                                            carom_evaluation **evaluation, carom_error *error);
+CAROM_API void carom_evaluation_destroy(carom_evaluation *evaluation);
+
+/* Every number as JSON text, for the caller to free; NULL if there is no memory. */
+CAROM_API char *carom_evaluation_json(const carom_evaluation *evaluation,
+                                      const carom_system *system);
+/* A file with the arrays, for plotting: /x_predicted, /x_true, /error, /energy_predicted, ... */
+CAROM_API carom_status carom_evaluation_write(const carom_evaluation *evaluation,
+                                              const carom_system *system, const char *path,
+                                              carom_error *error);
 
 #ifdef __cplusplus
 }

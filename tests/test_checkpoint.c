@@ -202,14 +202,14 @@ static void cut_short(void **state) {
   fixture *f = *state;
   training t = default_training(f), other = default_training(f);
   assert_int_equal(carom_trainer_epoch(t.trainer, NULL, NULL), CAROM_OK);
-  assert_int_equal(trainer_save(t.trainer, "whole.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_trainer_save(t.trainer, "whole.h5", NULL), CAROM_OK);
   size_t size;
   char *bytes = read_bytes("whole.h5", &size);
   for (size_t length = 0; length < size; length += 487) {
     write_bytes("cut.h5", bytes, length);
     refuse_model(f->system, "cut.h5", CAROM_INVALID_DATA, "");
     carom_error error = {0};
-    assert_int_not_equal(trainer_restore(other.trainer, "cut.h5", &error), CAROM_OK);
+    assert_int_not_equal(carom_trainer_restore(other.trainer, "cut.h5", &error), CAROM_OK);
     assert_message(&error, CAROM_INVALID_DATA, "cut.h5");
   }
   assert_int_equal(other.trainer->state.epochs_done, 0);
@@ -231,7 +231,7 @@ static void resumed_is_uninterrupted(void **state) {
   fixture *f = *state;
   training whole = default_training(f);
   assert_int_equal(carom_trainer_run(whole.trainer, NULL, NULL, NULL), CAROM_OK);
-  assert_int_equal(trainer_save(whole.trainer, "whole.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_trainer_save(whole.trainer, "whole.h5", NULL), CAROM_OK);
   for (int64_t batches = 0; batches <= 12; batches++) {
     const carom_model_options model = model_options(f->system);
     carom_trainer_options options = train_options();
@@ -241,15 +241,15 @@ static void resumed_is_uninterrupted(void **state) {
     if (batches > 0) {
       assert_int_equal(carom_trainer_run(stopped.trainer, NULL, NULL, NULL), CAROM_INTERRUPTED);
     }
-    assert_int_equal(trainer_save(stopped.trainer, "half.h5", NULL), CAROM_OK);
+    assert_int_equal(carom_trainer_save(stopped.trainer, "half.h5", NULL), CAROM_OK);
     // parameters of its own do not matter
     memset(carom_model_parameters(resumed.model), 0, sizeof(double));
     carom_error error = {0};
-    if (trainer_restore(resumed.trainer, "half.h5", &error) != CAROM_OK)
+    if (carom_trainer_restore(resumed.trainer, "half.h5", &error) != CAROM_OK)
       fail_msg("%s", error.message);
     assert_int_equal(carom_trainer_run(resumed.trainer, NULL, NULL, NULL), CAROM_OK);
     assert_same_parameters(whole.model, resumed.model);
-    assert_int_equal(trainer_save(resumed.trainer, "resumed.h5", NULL), CAROM_OK);
+    assert_int_equal(carom_trainer_save(resumed.trainer, "resumed.h5", NULL), CAROM_OK);
     assert_same_files("whole.h5", "resumed.h5");
     training_free(&stopped);
     training_free(&resumed);
@@ -262,7 +262,7 @@ static void refuse_training(const fixture *f, const carom_model_options *model,
   training t = make_training(f, model, train);
   const double first = carom_model_parameters(t.model)[0];
   carom_error error = {0};
-  assert_int_equal(trainer_restore(t.trainer, "saved.h5", &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_trainer_restore(t.trainer, "saved.h5", &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, piece);
   assert_message(&error, CAROM_INVALID_DATA, "saved.h5");
   assert_true(carom_model_parameters(t.model)[0] == first);
@@ -273,7 +273,7 @@ static void other_training(void **state) {
   fixture *f = *state;
   training t = default_training(f);
   assert_int_equal(carom_trainer_epoch(t.trainer, NULL, NULL), CAROM_OK);
-  assert_int_equal(trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
   const carom_model_options model = model_options(f->system);
   const carom_trainer_options train = train_options();
   carom_model_options m = model;
@@ -309,11 +309,11 @@ static void more_epochs(void **state) {
     carom_trainer_options options = train_options();
     options.schedule = cosine ? CAROM_COSINE : CAROM_CONSTANT;
     training t = make_training(f, &model, &options);
-    assert_int_equal(trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
+    assert_int_equal(carom_trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
     options.epochs = 9;
     training longer = make_training(f, &model, &options);
     carom_error error = {0};
-    assert_int_equal(trainer_restore(longer.trainer, "saved.h5", &error),
+    assert_int_equal(carom_trainer_restore(longer.trainer, "saved.h5", &error),
                      cosine ? CAROM_INVALID_DATA : CAROM_OK);
     if (cosine) assert_message(&error, CAROM_INVALID_DATA, "epochs is 4 there and 9 here");
     training_free(&t);
@@ -329,7 +329,7 @@ static void model_alone_is_no_training(void **state) {
   const carom_trainer_options train = train_options();
   refuse_training(f, &model, &train, "not the state of its training");
   // but a training has a model
-  assert_int_equal(trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
   carom_model *read;
   assert_int_equal(carom_model_load(f->system, "saved.h5", &read, NULL), CAROM_OK);
   assert_same_parameters(t.model, read);
@@ -342,12 +342,12 @@ static void model_alone_is_no_training(void **state) {
 static void full_disk_keeps_the_old_one(void **state) {
   fixture *f = *state;
   training t = default_training(f);
-  assert_int_equal(trainer_save(t.trainer, "old.h5", NULL), CAROM_OK);
-  assert_int_equal(trainer_save(t.trainer, "copy.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_trainer_save(t.trainer, "old.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_trainer_save(t.trainer, "copy.h5", NULL), CAROM_OK);
   assert_int_equal(carom_trainer_epoch(t.trainer, NULL, NULL), CAROM_OK);
   const struct rlimit before = files_limit(4000);
   carom_error error = {0};
-  const carom_status status = trainer_save(t.trainer, "old.h5", &error);
+  const carom_status status = carom_trainer_save(t.trainer, "old.h5", &error);
   files_unlimit(&before);
   assert_int_equal(status, CAROM_FILE_ERROR);
   assert_message(&error, CAROM_FILE_ERROR, "old.h5: cannot be written: File too large");

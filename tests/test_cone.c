@@ -397,7 +397,8 @@ static void test_heavy_and_light(void **state) {
   carom_error error;
   rng random;
   rng_seed(&random, 61, 0);
-  if (cone_file_read(CAROM_TEST_DATA "/heavy-and-light.json", &c.program, &error) != CAROM_OK)
+  if (carom_cone_program_read(CAROM_TEST_DATA "/heavy-and-light.json", &c.program, &error) !=
+      CAROM_OK)
     fail_msg("%s", error.message);
   assert_int_equal(carom_cone_solver_create(&c.solver, &error), CAROM_OK);
   int count = c.program.contact_count, size = count * c.program.dimension;
@@ -421,7 +422,7 @@ static void test_heavy_and_light(void **state) {
   assert_true(gradient_error(weighted_impulse, &c, mu, mu_bar, count, &random) < 1e-6);
   c.program.mu = given;
   carom_cone_solver_destroy(c.solver);
-  cone_program_free(&c.program);
+  carom_cone_program_free(&c.program);
 }
 
 // ---- trouble

@@ -95,7 +95,7 @@ static void chunks_are_as_wanted(void **state) {
     for (int split = 0; split < SPLIT_COUNT; split++) {
       const carom_chunks *chunks = dataset_split(data, split);
       assert_int_equal(chunks->states, 5);
-      assert_int_equal(chunks_with_contact(chunks), chunks->count / 2);
+      assert_int_equal(carom_chunks_with_contact(chunks), chunks->count / 2);
       assert_flags(system, chunks);
     }
     assert_motion(system, &data->test);
@@ -112,7 +112,7 @@ static void share_is_as_wanted(void **state) {
   for (int k = 0; k < 3; k++) {
     o.contact_share = shares[k];
     carom_dataset *data = generate(system, &o);
-    assert_int_equal(chunks_with_contact(&data->train), lround(100 * shares[k]));
+    assert_int_equal(carom_chunks_with_contact(&data->train), lround(100 * shares[k]));
     carom_dataset_destroy(data);
   }
   carom_system_destroy(system);
@@ -128,7 +128,7 @@ static void few_contacts_are_all_taken(void **state) {
   o.contact_share = 1;
   carom_dataset *all = generate(system, &o);
   assert_same_data(system, half, all);
-  int touching = chunks_with_contact(&half->train);
+  int touching = carom_chunks_with_contact(&half->train);
   assert_true(touching > 0 && touching < 50);
   carom_dataset_destroy(half);
   carom_dataset_destroy(all);
@@ -367,7 +367,7 @@ static void own_trajectories_with_and_without_flags(void **state) {
   assert_int_equal(given->train.count, 100);
   assert_int_equal(given->validation.count, 30);
   assert_int_equal(given->test.count, 20);
-  assert_int_equal(chunks_with_contact(&given->train), 50);
+  assert_int_equal(carom_chunks_with_contact(&given->train), 50);
   assert_true(given->dt == 0.01);
   for (int split = 0; split < SPLIT_COUNT; split++)
     assert_flags(r.system, dataset_split(given, split));
@@ -410,7 +410,7 @@ static void one_chunk_each_where_enough(void **state) {
   assert_int_equal(cut(&r, NULL, &o, &data, NULL), CAROM_OK);
   uint8_t *owner = find_owners(&r, data);
   assert_int_equal(data->train.count, 40);
-  assert_int_equal(chunks_with_contact(&data->train), 20);
+  assert_int_equal(carom_chunks_with_contact(&data->train), 20);
   free(owner);
   carom_dataset_destroy(data);
   record_free(&r);
@@ -584,8 +584,8 @@ static void contacts_are_counted(void **state) {
   carom_system *system = load_system("cp3");
   const carom_dataset_options o = small_options(system);
   carom_dataset *data = generate(system, &o);
-  contact_count counts[3];
-  assert_int_equal(contacts_count(system, &data->train, counts, NULL), CAROM_OK);
+  carom_contact_count counts[3];
+  assert_int_equal(carom_chunks_count_contacts(&data->train, system, counts, NULL), CAROM_OK);
   int64_t flagged = 0, chunks = 0, states = 0;
   for (int k = 0; k < data->train.count * data->train.states; k++)
     flagged += data->train.contact[k];
@@ -596,7 +596,7 @@ static void contacts_are_counted(void **state) {
   }
   // every flag has at least one contact, every chunk with one is counted
   assert_true(states >= flagged && flagged > 0);
-  assert_true(chunks >= chunks_with_contact(&data->train));
+  assert_true(chunks >= carom_chunks_with_contact(&data->train));
   carom_dataset_destroy(data);
   carom_system_destroy(system);
 }

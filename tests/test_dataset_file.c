@@ -54,7 +54,7 @@ static void assert_refused(const fixture *f, const char *path, carom_status stat
                            const char *piece) {
   carom_dataset *data;
   carom_error error = {0};
-  assert_int_equal(dataset_file_read(f->cp3, path, NULL, &data, &error), status);
+  assert_int_equal(carom_dataset_read(f->cp3, path, NULL, &data, &error), status);
   assert_null(data);
   assert_message(&error, status, piece);
   assert_message(&error, status, path);
@@ -66,8 +66,8 @@ static void round_trip(void **state) {
   fixture *f = *state;
   carom_dataset *read;
   carom_error error = {0};
-  assert_int_equal(dataset_file_write(f->cp3, "d.h5", f->data, &error), CAROM_OK);
-  if (dataset_file_read(f->cp3, "d.h5", NULL, &read, &error) != CAROM_OK)
+  assert_int_equal(carom_dataset_write(f->data, f->cp3, "d.h5", &error), CAROM_OK);
+  if (carom_dataset_read(f->cp3, "d.h5", NULL, &read, &error) != CAROM_OK)
     fail_msg("%s", error.message);
   assert_true(read->dt == f->data->dt);
   for (int split = 0; split < SPLIT_COUNT; split++) {
@@ -84,7 +84,7 @@ static void round_trip(void **state) {
 
 static void content_is_as_documented(void **state) {
   fixture *f = *state;
-  assert_int_equal(dataset_file_write(f->cp3, "d.h5", f->data, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_write(f->data, f->cp3, "d.h5", NULL), CAROM_OK);
   h5_reader *reader;
   assert_int_equal(h5_reader_open("d.h5", &reader, NULL), CAROM_OK);
   static const char *const names[] = {"train/x", "val/v", "test/x", "train/contact", "val/t"};
@@ -108,9 +108,9 @@ static void content_is_as_documented(void **state) {
 // groups carry no time either
 static void same_bytes(void **state) {
   fixture *f = *state;
-  assert_int_equal(dataset_file_write(f->cp3, "a.h5", f->data, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_write(f->data, f->cp3, "a.h5", NULL), CAROM_OK);
   sleep(1);
-  assert_int_equal(dataset_file_write(f->cp3, "b.h5", f->data, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_write(f->data, f->cp3, "b.h5", NULL), CAROM_OK);
   assert_same_files("a.h5", "b.h5");
 }
 
@@ -118,11 +118,11 @@ static void same_bytes(void **state) {
 
 // a copy of the data set in which `edit` has been
 static void write_edited(const fixture *f, const char *path, void (*edit)(carom_dataset *)) {
-  assert_int_equal(dataset_file_write(f->cp3, "copy.h5", f->data, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_write(f->data, f->cp3, "copy.h5", NULL), CAROM_OK);
   carom_dataset *data;
-  assert_int_equal(dataset_file_read(f->cp3, "copy.h5", NULL, &data, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_read(f->cp3, "copy.h5", NULL, &data, NULL), CAROM_OK);
   edit(data);
-  assert_int_equal(dataset_file_write(f->cp3, path, data, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_write(data, f->cp3, path, NULL), CAROM_OK);
   carom_dataset_destroy(data);
 }
 
@@ -148,7 +148,7 @@ static void bad_numbers_are_placed(void **state) {
 
 // removes one thing from a good file
 static void write_without(const fixture *f, const char *path, const char *name) {
-  assert_int_equal(dataset_file_write(f->cp3, path, f->data, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_write(f->data, f->cp3, path, NULL), CAROM_OK);
   hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
   herr_t removed =
       strcmp(name, "dt") == 0 ? H5Adelete(file, name) : H5Ldelete(file, name, H5P_DEFAULT);
@@ -172,7 +172,7 @@ static void missing_flags_are_detected(void **state) {
   fixture *f = *state;
   write_without(f, "flags.h5", "train/contact");
   carom_dataset *read;
-  assert_int_equal(dataset_file_read(f->cp3, "flags.h5", NULL, &read, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_read(f->cp3, "flags.h5", NULL, &read, NULL), CAROM_OK);
   assert_memory_equal(read->train.contact, f->data->train.contact, 12 * 5);
   carom_dataset_destroy(read);
 }
@@ -182,15 +182,15 @@ static void other_files_are_refused(void **state) {
   carom_system *gyro = load_system("gyro");
   carom_error error = {0};
   carom_dataset *data;
-  assert_int_equal(dataset_file_write(f->cp3, "d.h5", f->data, NULL), CAROM_OK);
-  assert_int_equal(dataset_file_read(gyro, "d.h5", NULL, &data, &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_dataset_write(f->data, f->cp3, "d.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_read(gyro, "d.h5", NULL, &data, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "shape [12][5][3][2], expected [chunks][states]");
   carom_system_destroy(gyro);
   assert_refused(f, "none.h5", CAROM_FILE_ERROR, "No such file");
   write_bytes("text.h5", "not a data set", 14);
   assert_refused(f, "text.h5", CAROM_INVALID_DATA, "is not an HDF5 file");
   assert_int_equal(truncate("d.h5", 3000), 0);
-  carom_status status = dataset_file_read(f->cp3, "d.h5", NULL, &data, &error);
+  carom_status status = carom_dataset_read(f->cp3, "d.h5", NULL, &data, &error);
   assert_int_equal(status, CAROM_INVALID_DATA);
 }
 
@@ -201,7 +201,7 @@ static void write_trajectories(const fixture *f, const char *path, int states, b
                                bool times) {
   size_t all = 20 * (size_t)states;
   double x0[20 * STATE], v0[20 * STATE], t[64];
-  trajectory data = {.batch = 20, .state_count = states, .point_count = 3, .dimension = 2};
+  carom_trajectories data = {.batch = 20, .state_count = states, .point_count = 3, .dimension = 2};
   data.dt = times ? 0 : 0.01;
   data.x = calloc(all * STATE, sizeof(double));
   data.v = calloc(all * STATE, sizeof(double));
@@ -212,12 +212,12 @@ static void write_trajectories(const fixture *f, const char *path, int states, b
   assert_int_equal(
       carom_simulate(f->cp3, &o, NULL, 20, x0, v0, data.x, data.v, data.contact, NULL, NULL),
       CAROM_OK);
-  trajectory written = data;
+  carom_trajectories written = data;
   for (int k = 0; k < states; k++) t[k] = 3 + 0.01 * k;
   written.t = times ? t : NULL;
   if (!flags) written.contact = NULL;
-  assert_int_equal(trajectory_file_write(path, f->cp3, &written, NULL), CAROM_OK);
-  trajectory_free(&data);
+  assert_int_equal(carom_trajectories_write(&written, f->cp3, path, NULL), CAROM_OK);
+  carom_trajectories_free(&data);
 }
 
 static void trajectories_are_cut(void **state) {
@@ -227,8 +227,8 @@ static void trajectories_are_cut(void **state) {
   carom_dataset_options o = carom_dataset_default_options(f->cp3);
   o.train = 30, o.validation = 6, o.test = 6;
   carom_dataset *flags, *plain;
-  assert_int_equal(dataset_file_read(f->cp3, "flags.h5", &o, &flags, NULL), CAROM_OK);
-  assert_int_equal(dataset_file_read(f->cp3, "plain.h5", &o, &plain, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_read(f->cp3, "flags.h5", &o, &flags, NULL), CAROM_OK);
+  assert_int_equal(carom_dataset_read(f->cp3, "plain.h5", &o, &plain, NULL), CAROM_OK);
   assert_int_equal(flags->train.count, 30);
   assert_int_equal(flags->test.count, 6);
   assert_memory_equal(flags->train.x, plain->train.x, sizeof(double) * 30 * 5 * STATE);
@@ -244,7 +244,7 @@ static void full_disk_is_reported(void **state) {
   fixture *f = *state;
   carom_error error = {0};
   if (access("/dev/full", F_OK) != 0) skip();
-  assert_int_equal(dataset_file_write(f->cp3, "/dev/full", f->data, &error), CAROM_FILE_ERROR);
+  assert_int_equal(carom_dataset_write(f->data, f->cp3, "/dev/full", &error), CAROM_FILE_ERROR);
   assert_message(&error, CAROM_FILE_ERROR, "No space left");
 }
 

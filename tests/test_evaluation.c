@@ -6,6 +6,8 @@
 #include "io/h5_file.h"
 #include "learn/dataset.h"
 
+#include <jansson.h>
+
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,7 +77,7 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
   fixture *f = *state;
-  evaluation_destroy(f->result);
+  carom_evaluation_destroy(f->result);
   carom_model_destroy(f->model);
   carom_dataset_destroy(f->data);
   carom_system_destroy(f->system);
@@ -85,7 +87,7 @@ static int tear_down(void **state) {
 
 static const evaluation *run(fixture *f, const evaluation_options *o) {
   carom_error error = {0};
-  evaluation_destroy(f->result);
+  carom_evaluation_destroy(f->result);
   if (evaluation_run(f->system, f->model, f->data->dt, &f->data->test, &f->data->train, o,
                      &f->result, &error) != CAROM_OK)
     fail_msg("%s", error.message);
@@ -115,7 +117,7 @@ static void floor_of_a_model(void **state) {
   carom_model *kept = f->model;
   f->model = make_true_model(f->system, "cmr-cd-chnn", mass);
   assert_non_null(f->model);
-  const evaluation_options o = evaluation_options_default();
+  const evaluation_options o = carom_evaluation_default_options();
   const evaluation *e = run(f, &o);
   assert_true(e->scene_relative.mean > 1e-5);
   assert_true(fabs(e->chunk.relative.mean - e->scene_relative.mean) < 1e-10);
@@ -125,7 +127,7 @@ static void floor_of_a_model(void **state) {
 
 static void truth_has_no_error(void **state) {
   fixture *f = *state;
-  const evaluation_options o = evaluation_options_default();
+  const evaluation_options o = carom_evaluation_default_options();
   const evaluation *e = run(f, &o);
   assert_int_equal(e->chunk.count, 20);
   assert_int_equal(e->chunk.states, 5);
@@ -141,14 +143,14 @@ static void truth_has_no_error(void **state) {
   assert_int_equal(e->chunk.failed_count, 0);
   assert_int_equal(e->report.failed_programs, 0);
   assert_int_equal(e->train_count, 40);
-  assert_true(fabs(evaluation_mass_ratio(f->system, e->theta, 3) - 1) < 1e-12);
+  assert_true(fabs(carom_parameters_mass_ratio(f->system, e->theta, 3) - 1) < 1e-12);
 }
 
 // the errors by hand, of a model with a restitution of a half
 static void errors_are_what_they_say(void **state) {
   fixture *f = *state;
   fill(f->model, "restitution", 0);
-  const evaluation_options o = evaluation_options_default();
+  const evaluation_options o = carom_evaluation_default_options();
   const evaluation *e = run(f, &o);
   const horizon *h = &e->chunk;
   size_t each = 5 * 10;
@@ -184,7 +186,7 @@ static void errors_are_what_they_say(void **state) {
 
 static void energies_are_the_scenes(void **state) {
   fixture *f = *state;
-  const evaluation_options o = evaluation_options_default();
+  const evaluation_options o = carom_evaluation_default_options();
   const evaluation *e = run(f, &o);
   const horizon *h = &e->extended;
   for (int k = 0; k < h->count * h->states; k += 17) {
@@ -196,7 +198,7 @@ static void energies_are_the_scenes(void **state) {
 
 static void without_truth_only_the_data(void **state) {
   fixture *f = *state;
-  evaluation_options o = evaluation_options_default();
+  evaluation_options o = carom_evaluation_default_options();
   o.truth_known = false;
   const evaluation *e = run(f, &o);
   assert_int_equal(e->extended.count, 0);
@@ -215,7 +217,7 @@ static void diverging_model_is_counted(void **state) {
     snprintf(name, sizeof name, "weight%d", layer);
     fill(f->model, name, 1e100);
   }
-  const evaluation_options o = evaluation_options_default();
+  const evaluation_options o = carom_evaluation_default_options();
   const evaluation *e = run(f, &o);
   assert_int_equal(e->chunk.failed_count, 20);
   assert_int_equal(e->chunk.relative.count, 0);
@@ -227,7 +229,7 @@ static void bad_calls(void **state) {
   fixture *f = *state;
   carom_error error = {0};
   evaluation *result;
-  evaluation_options o = evaluation_options_default();
+  evaluation_options o = carom_evaluation_default_options();
   assert_int_equal(evaluation_run(f->system, f->model, f->data->dt, &f->data->validation, NULL, &o,
                                   &result, &error),
                    CAROM_INVALID_DATA);
@@ -244,10 +246,10 @@ static void files(void **state) {
   int descriptor = mkstemp(path);
   assert_true(descriptor >= 0);
   close(descriptor);
-  const evaluation_options o = evaluation_options_default();
+  const evaluation_options o = carom_evaluation_default_options();
   const evaluation *e = run(f, &o);
   carom_error error = {0};
-  assert_int_equal(evaluation_file_write(path, f->system, e, &error), CAROM_OK);
+  assert_int_equal(carom_evaluation_write(e, f->system, path, &error), CAROM_OK);
   h5_reader *reader;
   assert_int_equal(h5_reader_open(path, &reader, NULL), CAROM_OK);
   h5_axis axes[] = {{"trajectories", 20}, {"states", 51}, {"points", 5}, {"dimension", 2}};
@@ -260,17 +262,17 @@ static void files(void **state) {
   free(energy);
   h5_reader_close(reader);
 
-  json_t *value = evaluation_to_json(f->system, e);
-  assert_int_equal(evaluation_json_write(path, value, &error), CAROM_OK);
-  json_t *read = json_load_file(path, 0, NULL);
+  char *text = carom_evaluation_json(e, f->system);
+  assert_non_null(text);
+  json_t *read = json_loads(text, 0, NULL);
   assert_non_null(read);
+  free(text);
   const json_t *relative = json_object_get(json_object_get(read, "chunk"), "relative_error");
   assert_true(json_real_value(json_object_get(relative, "mean")) == e->chunk.relative.mean);
   assert_int_equal(json_array_size(json_object_get(read, "contacts")), 30);
   assert_int_equal(json_array_size(json_object_get(read, "bodies")), 5);
   assert_true(json_is_object(json_object_get(json_object_get(read, "energy"), "drift_true")));
   json_decref(read);
-  json_decref(value);
   unlink(path);
 }
 

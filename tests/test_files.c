@@ -107,8 +107,8 @@ static void full_disk_is_reported(void **state) {
   if (!exists("/dev/full")) skip();
   carom_error error;
   double x[6] = {0}, v[6] = {0};
-  const states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
-  assert_int_equal(state_file_write("/dev/full", f->cp3, &data, &error), CAROM_FILE_ERROR);
+  const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
+  assert_int_equal(carom_states_write(&data, f->cp3, "/dev/full", &error), CAROM_FILE_ERROR);
   assert_message(&error, CAROM_FILE_ERROR, "No space left");
   struct stat status;
   stat("/dev/full", &status);
@@ -119,31 +119,31 @@ static void full_disk_is_reported(void **state) {
 
 enum { BATCH = 3, STATES = 4, POINTS = 3, DIMENSION = 2, STATE = POINTS * DIMENSION };
 
-static trajectory make_trajectory(double *x, double *v, uint8_t *contact) {
+static carom_trajectories make_trajectory(double *x, double *v, uint8_t *contact) {
   for (int k = 0; k < BATCH * STATES * STATE; k++) {
     x[k] = sin(k) / 3.0;
     v[k] = cos(k) * 1e-7;
   }
   for (int k = 0; k < BATCH * STATES; k++) contact[k] = (uint8_t)(k % 2);
-  return (trajectory){.batch = BATCH,
-                      .state_count = STATES,
-                      .point_count = POINTS,
-                      .dimension = DIMENSION,
-                      .dt = 0.01,
-                      .x = x,
-                      .v = v,
-                      .contact = contact};
+  return (carom_trajectories){.batch = BATCH,
+                              .state_count = STATES,
+                              .point_count = POINTS,
+                              .dimension = DIMENSION,
+                              .dt = 0.01,
+                              .x = x,
+                              .v = v,
+                              .contact = contact};
 }
 
 static void trajectory_round_trip(void **state) {
   fixture *f = *state;
   double x[BATCH * STATES * STATE], v[BATCH * STATES * STATE];
   uint8_t contact[BATCH * STATES];
-  const trajectory written = make_trajectory(x, v, contact);
+  const carom_trajectories written = make_trajectory(x, v, contact);
   carom_error error;
-  assert_int_equal(trajectory_file_write("t.h5", f->cp3, &written, &error), CAROM_OK);
-  trajectory read;
-  assert_int_equal(trajectory_file_read("t.h5", f->cp3, &read, &error), CAROM_OK);
+  assert_int_equal(carom_trajectories_write(&written, f->cp3, "t.h5", &error), CAROM_OK);
+  carom_trajectories read;
+  assert_int_equal(carom_trajectories_read(f->cp3, "t.h5", &read, &error), CAROM_OK);
   assert_int_equal(read.batch, BATCH);
   assert_int_equal(read.state_count, STATES);
   assert_memory_equal(read.x, x, sizeof x);
@@ -151,15 +151,15 @@ static void trajectory_round_trip(void **state) {
   assert_memory_equal(read.contact, contact, sizeof contact);
   assert_true(read.dt == 0.01);
   for (int k = 0; k < STATES; k++) assert_true(read.t[k] == k * 0.01);
-  trajectory_free(&read);
+  carom_trajectories_free(&read);
   assert_no_leftover();
 }
 
 static void origin_is_written(void **state) {
   fixture *f = *state;
   double x[STATE] = {0}, v[STATE] = {0};
-  const states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
-  assert_int_equal(state_file_write("s.h5", f->cp3, &data, NULL), CAROM_OK);
+  const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
+  assert_int_equal(carom_states_write(&data, f->cp3, "s.h5", NULL), CAROM_OK);
   h5_reader *reader;
   assert_int_equal(h5_reader_open("s.h5", &reader, NULL), CAROM_OK);
   char *scene, *version, *none;
@@ -180,11 +180,11 @@ static void origin_is_written(void **state) {
 static void same_content_same_bytes(void **state) {
   fixture *f = *state;
   double x[STATE] = {1.0}, v[STATE] = {2.0};
-  const states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
+  const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
   char *bytes[2];
   size_t size[2];
   for (int k = 0; k < 2; k++) {
-    assert_int_equal(state_file_write("s.h5", f->cp3, &data, NULL), CAROM_OK);
+    assert_int_equal(carom_states_write(&data, f->cp3, "s.h5", NULL), CAROM_OK);
     bytes[k] = read_bytes("s.h5", &size[k]);
     // a time stamp would show after a second
     if (k == 0) sleep(1);
@@ -199,39 +199,39 @@ static void states_round_trip(void **state) {
   fixture *f = *state;
   double x[2 * STATE], v[2 * STATE];
   for (int k = 0; k < 2 * STATE; k++) x[k] = 1.0 / (k + 3), v[k] = -k;
-  const states data = {.batch = 2, .point_count = 3, .dimension = 2, .x = x, .v = v};
-  states read;
-  assert_int_equal(state_file_write("s.h5", f->cp3, &data, NULL), CAROM_OK);
-  assert_int_equal(state_file_read("s.h5", f->cp3, &read, NULL), CAROM_OK);
+  const carom_states data = {.batch = 2, .point_count = 3, .dimension = 2, .x = x, .v = v};
+  carom_states read;
+  assert_int_equal(carom_states_write(&data, f->cp3, "s.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_states_read(f->cp3, "s.h5", &read, NULL), CAROM_OK);
   assert_int_equal(read.batch, 2);
   assert_memory_equal(read.x, x, sizeof x);
   assert_memory_equal(read.v, v, sizeof v);
-  states_free(&read);
+  carom_states_free(&read);
 }
 
 static void states_from_trajectory(void **state) {
   fixture *f = *state;
   double x[BATCH * STATES * STATE], v[BATCH * STATES * STATE];
   uint8_t contact[BATCH * STATES];
-  const trajectory written = make_trajectory(x, v, contact);
-  assert_int_equal(trajectory_file_write("t.h5", f->cp3, &written, NULL), CAROM_OK);
-  states read;
-  assert_int_equal(state_file_read("t.h5", f->cp3, &read, NULL), CAROM_OK);
+  const carom_trajectories written = make_trajectory(x, v, contact);
+  assert_int_equal(carom_trajectories_write(&written, f->cp3, "t.h5", NULL), CAROM_OK);
+  carom_states read;
+  assert_int_equal(carom_states_read(f->cp3, "t.h5", &read, NULL), CAROM_OK);
   assert_int_equal(read.batch, BATCH);
   for (int k = 0; k < BATCH; k++) {
     assert_memory_equal(read.x + k * STATE, x + k * STATES * STATE, STATE * sizeof(double));
     assert_memory_equal(read.v + k * STATE, v + k * STATES * STATE, STATE * sizeof(double));
   }
-  states_free(&read);
+  carom_states_free(&read);
 }
 
 /* ---- bad files ---- */
 
 static void refuse_state(const carom_system *system, const char *path, carom_status status,
                          const char *piece) {
-  states read;
+  carom_states read;
   carom_error error = {0};
-  assert_int_equal(state_file_read(path, system, &read, &error), status);
+  assert_int_equal(carom_states_read(system, path, &read, &error), status);
   assert_message(&error, status, piece);
   assert_message(&error, status, path);
   assert_null(read.x);
@@ -253,15 +253,15 @@ static void no_hdf5_file(void **state) {
 static void cut_short(void **state) {
   fixture *f = *state;
   double x[STATE] = {0}, v[STATE] = {0};
-  const states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
-  assert_int_equal(state_file_write("s.h5", f->cp3, &data, NULL), CAROM_OK);
+  const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
+  assert_int_equal(carom_states_write(&data, f->cp3, "s.h5", NULL), CAROM_OK);
   size_t size;
   char *bytes = read_bytes("s.h5", &size);
   for (size_t length = 0; length < size; length += 97) {
     write_bytes("cut.h5", bytes, length);
-    states read;
+    carom_states read;
     carom_error error = {0};
-    carom_status status = state_file_read("cut.h5", f->cp3, &read, &error);
+    carom_status status = carom_states_read(f->cp3, "cut.h5", &read, &error);
     assert_int_not_equal(status, CAROM_OK);
     assert_message(&error, status, "cut.h5");
   }
@@ -319,12 +319,12 @@ static void missing_dataset(void **state) {
 static void not_finite(void **state) {
   fixture *f = *state;
   double x[2 * STATE] = {0}, v[2 * STATE] = {0};
-  const states data = {.batch = 2, .point_count = 3, .dimension = 2, .x = x, .v = v};
+  const carom_states data = {.batch = 2, .point_count = 3, .dimension = 2, .x = x, .v = v};
   v[STATE + 5] = NAN;
-  assert_int_equal(state_file_write("nan.h5", f->cp3, &data, NULL), CAROM_OK);
+  assert_int_equal(carom_states_write(&data, f->cp3, "nan.h5", NULL), CAROM_OK);
   refuse_state(f->cp3, "nan.h5", CAROM_INVALID_DATA, "/v[1][2][1] is NaN");
   x[2] = -INFINITY;
-  assert_int_equal(state_file_write("inf.h5", f->cp3, &data, NULL), CAROM_OK);
+  assert_int_equal(carom_states_write(&data, f->cp3, "inf.h5", NULL), CAROM_OK);
   refuse_state(f->cp3, "inf.h5", CAROM_INVALID_DATA, "/x[0][1][0] is infinite");
 }
 
@@ -348,12 +348,12 @@ static void types(void **state) {
   refuse_state(f->cp3, "letters.h5", CAROM_INVALID_DATA, "does not hold numbers");
   // other widths are converted
   write_typed("float.h5", H5T_IEEE_F32BE);
-  states read;
-  assert_int_equal(state_file_read("float.h5", f->cp3, &read, NULL), CAROM_OK);
-  states_free(&read);
+  carom_states read;
+  assert_int_equal(carom_states_read(f->cp3, "float.h5", &read, NULL), CAROM_OK);
+  carom_states_free(&read);
   write_typed("int.h5", H5T_STD_I32LE);
-  assert_int_equal(state_file_read("int.h5", f->cp3, &read, NULL), CAROM_OK);
-  states_free(&read);
+  assert_int_equal(carom_states_read(f->cp3, "int.h5", &read, NULL), CAROM_OK);
+  carom_states_free(&read);
 }
 
 // a shape that no memory holds is an error, not a crash
@@ -374,11 +374,11 @@ static void giant_shape(void **state) {
 static void trajectory_refused(void **state) {
   fixture *f = *state;
   double x[STATE] = {0}, v[STATE] = {0};
-  const states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
-  assert_int_equal(state_file_write("s.h5", f->cp3, &data, NULL), CAROM_OK);
-  trajectory read;
+  const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
+  assert_int_equal(carom_states_write(&data, f->cp3, "s.h5", NULL), CAROM_OK);
+  carom_trajectories read;
   carom_error error;
-  assert_int_equal(trajectory_file_read("s.h5", f->cp3, &read, &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_trajectories_read(f->cp3, "s.h5", &read, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "expected [samples][states][points = 3]");
   // /t of another length than the states
   h5_writer *writer;
@@ -388,7 +388,7 @@ static void trajectory_refused(void **state) {
   write_one(writer, "v", 4, axes);
   write_one(writer, "t", 1, &times);
   assert_int_equal(h5_writer_finish(writer, CAROM_OK, NULL), CAROM_OK);
-  assert_int_equal(trajectory_file_read("t.h5", f->cp3, &read, &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_trajectories_read(f->cp3, "t.h5", &read, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "/t has the shape [5], expected [states = 2]");
 }
 
@@ -417,8 +417,8 @@ static void parameters_round_trip(void **state) {
     theta[carom_parameter_segment(systems[k], CAROM_LOG_MASS).offset] = 0.7;
     theta[carom_parameter_segment(systems[k], CAROM_FRICTION).offset] = 0.3;
     theta[carom_parameter_segment(systems[k], CAROM_GRAVITY).offset] = 0.25;
-    assert_int_equal(parameter_file_write("p.h5", systems[k], theta, NULL), CAROM_OK);
-    assert_int_equal(parameter_file_read("p.h5", systems[k], read, NULL), CAROM_OK);
+    assert_int_equal(carom_parameters_write(systems[k], theta, "p.h5", NULL), CAROM_OK);
+    assert_int_equal(carom_parameters_read(systems[k], "p.h5", read, NULL), CAROM_OK);
     // log(exp(p)) rounds
     for (int i = 0; i < count; i++) assert_true(fabs(read[i] - theta[i]) <= 1e-15);
     free(theta);
@@ -459,7 +459,7 @@ static void bad_parameters(void **state) {
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
     write_parameter(cases[k].name, cases[k].count, cases[k].value);
     carom_error error = {0};
-    assert_int_not_equal(parameter_file_read("p.h5", f->cp3, theta, &error), CAROM_OK);
+    assert_int_not_equal(carom_parameters_read(f->cp3, "p.h5", theta, &error), CAROM_OK);
     assert_message(&error, error.status, cases[k].piece);
     assert_message(&error, error.status, "p.h5");
     size_t size = sizeof(double) * (size_t)carom_parameter_count(f->cp3);
@@ -474,7 +474,7 @@ static void empty_parameters(void **state) {
   h5_writer *writer;
   assert_int_equal(h5_writer_create("p.h5", &writer, NULL), CAROM_OK);
   assert_int_equal(h5_writer_finish(writer, CAROM_OK, NULL), CAROM_OK);
-  assert_int_equal(parameter_file_read("p.h5", f->cp3, theta, &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_parameters_read(f->cp3, "p.h5", theta, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "has no parameters");
 }
 
@@ -483,8 +483,8 @@ static void gradient_written(void **state) {
   double each[2] = {1.0, 3.0}, x0[2 * STATE], v0[2 * STATE], theta[64];
   for (int k = 0; k < 2 * STATE; k++) x0[k] = k, v0[k] = -k;
   for (int k = 0; k < 64; k++) theta[k] = 100 + k;
-  const gradient data = {2, 0.01, 2.0, each, x0, v0, theta};
-  assert_int_equal(gradient_file_write("g.h5", f->cp3, &data, NULL), CAROM_OK);
+  const carom_gradient data = {2, 0.01, 2.0, each, x0, v0, theta};
+  assert_int_equal(carom_gradient_write(&data, f->cp3, "g.h5", NULL), CAROM_OK);
   h5_reader *reader;
   assert_int_equal(h5_reader_open("g.h5", &reader, NULL), CAROM_OK);
   double *values;
@@ -516,10 +516,10 @@ static void cone_round_trip(void **state) {
   double A[16] = {1.0 / 3.0, 0.1, 1e-300, -2.0, 0.1, 7.0}, b[4] = {-0.1, 5e-324, NAN, -INFINITY};
   double mu[2] = {0.5, INFINITY}, lower[2] = {0.0, 0.2};
   const carom_cone_program written = {2, 2, A, b, mu, lower};
-  assert_int_equal(cone_file_write("c.json", &written, NULL), CAROM_OK);
+  assert_int_equal(carom_cone_program_write(&written, "c.json", NULL), CAROM_OK);
   carom_cone_program read;
   carom_error error;
-  assert_int_equal(cone_file_read("c.json", &read, &error), CAROM_OK);
+  assert_int_equal(carom_cone_program_read("c.json", &read, &error), CAROM_OK);
   assert_int_equal(read.contact_count, 2);
   assert_int_equal(read.dimension, 2);
   assert_memory_equal(read.A, A, sizeof A);
@@ -527,7 +527,7 @@ static void cone_round_trip(void **state) {
   assert_true(isnan(read.b[2]) && read.b[3] == -INFINITY);
   assert_memory_equal(read.mu, mu, sizeof mu);
   assert_memory_equal(read.lower, lower, sizeof lower);
-  cone_program_free(&read);
+  carom_cone_program_free(&read);
   assert_no_leftover();
 }
 
@@ -559,14 +559,14 @@ static void bad_cone_files(void **state) {
     write_bytes("c.json", cases[k][0], strlen(cases[k][0]));
     carom_cone_program read;
     carom_error error = {0};
-    assert_int_equal(cone_file_read("c.json", &read, &error), CAROM_INVALID_DATA);
+    assert_int_equal(carom_cone_program_read("c.json", &read, &error), CAROM_INVALID_DATA);
     assert_message(&error, CAROM_INVALID_DATA, cases[k][1]);
     assert_message(&error, CAROM_INVALID_DATA, "c.json");
     assert_null(read.A);
   }
   carom_cone_program read;
   carom_error error;
-  assert_int_equal(cone_file_read("missing.json", &read, &error), CAROM_FILE_ERROR);
+  assert_int_equal(carom_cone_program_read("missing.json", &read, &error), CAROM_FILE_ERROR);
 }
 
 int main(void) {

@@ -1,7 +1,8 @@
 /* Metrics: lines of metrics.csv, what a resumed run keeps of them, and TensorBoard's records, read
  * back by a parser of the test's own. */
-#include "io/metrics_file.h"
-#include "io/tensorboard.h"
+#include "cli/metrics_file.h"
+#include "cli/tensorboard.h"
+#include "learn/properties.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -52,16 +53,16 @@ static size_t read_file(const char *path, char *bytes) {
   return size;
 }
 
-static property_list make_properties(const carom_system *system) {
+static carom_properties make_properties(const carom_system *system) {
   const carom_model_options options = carom_model_default_options(system);
-  property_list list;
+  carom_properties list;
   assert_int_equal(properties_make(system, &options, &list, NULL), CAROM_OK);
   return list;
 }
 
 /* ---- properties ------------------------------------------------------------------------------ */
 
-static const property *find(const property_list *list, const char *name) {
+static const carom_property *find(const carom_properties *list, const char *name) {
   for (int k = 0; k < list->count; k++)
     if (strcmp(list->items[k].name, name) == 0) return &list->items[k];
   fail_msg("no property %s", name);
@@ -71,24 +72,24 @@ static const property *find(const property_list *list, const char *name) {
 static void properties_of_scenes(void **state) {
   fixture *f = *state;
   double theta[256];
-  property_list shared = make_properties(f->cp3), each = make_properties(f->bd5);
+  carom_properties shared = make_properties(f->cp3), each = make_properties(f->bd5);
   carom_parameters_default(f->cp3, theta);
   assert_int_equal(shared.count, 4);
-  assert_true(property_value(find(&shared, "friction"), theta) == 0.5);
-  assert_true(property_value(find(&shared, "restitution"), theta) == 0.0);
-  assert_true(fabs(property_value(find(&shared, "mass_ratio/b"), theta) - 2.0) < 1e-14);
-  assert_true(fabs(property_value(find(&shared, "mass_ratio/c"), theta) - 1.5) < 1e-14);
+  assert_true(carom_property_value(find(&shared, "friction"), theta) == 0.5);
+  assert_true(carom_property_value(find(&shared, "restitution"), theta) == 0.0);
+  assert_true(fabs(carom_property_value(find(&shared, "mass_ratio/b"), theta) - 2.0) < 1e-14);
+  assert_true(fabs(carom_property_value(find(&shared, "mass_ratio/c"), theta) - 1.5) < 1e-14);
   // 10 pairs and 20 walls, 4 ratios, two moments of five disks
   carom_parameters_default(f->bd5, theta);
   assert_int_equal(each.count, 2 * 30 + 4 + 10);
   char label[64], name[96];
   carom_system_contact_label(f->bd5, 4, label, sizeof label);
   snprintf(name, sizeof name, "friction/%s", label);
-  assert_true(property_value(find(&each, name), theta) == 1.4);
+  assert_true(carom_property_value(find(&each, name), theta) == 1.4);
   snprintf(name, sizeof name, "moment/%s/x", carom_system_body_id(f->bd5, 1));
-  assert_true(fabs(property_value(find(&each, name), theta) - 0.1 * 0.1 / 4) < 1e-15);
-  properties_free(&shared);
-  properties_free(&each);
+  assert_true(fabs(carom_property_value(find(&each, name), theta) - 0.1 * 0.1 / 4) < 1e-15);
+  carom_properties_free(&shared);
+  carom_properties_free(&each);
 }
 
 /* ---- metrics.csv ----------------------------------------------------------------------------- */
@@ -111,7 +112,8 @@ static carom_epoch make_epoch(int number) {
                                   .worst_residual = 1e-16}};
 }
 
-static void add_epochs(const carom_system *system, const property_list *list, int done, int last) {
+static void add_epochs(const carom_system *system, const carom_properties *list, int done,
+                       int last) {
   double theta[256];
   carom_parameters_default(system, theta);
   metrics_file *metrics;
@@ -138,7 +140,7 @@ static const char header[] =
 static void lines(void **state) {
   fixture *f = *state;
   folder_empty();
-  property_list list = make_properties(f->cp3);
+  carom_properties list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 2);
   char text[TEXT];
   read_file("metrics.csv", text);
@@ -157,14 +159,14 @@ static void lines(void **state) {
   int commas = 0;
   for (const char *c = second; *c != '\0'; c++) commas += *c == ',';
   assert_int_equal(commas, 18);
-  properties_free(&list);
+  carom_properties_free(&list);
 }
 
 // lines after the checkpoint, one that was cut short, and anything that is no line go away
 static void resumed(void **state) {
   fixture *f = *state;
   folder_empty();
-  property_list list = make_properties(f->cp3);
+  carom_properties list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 5);
   char whole[TEXT], text[TEXT];
   read_file("metrics.csv", whole);
@@ -185,28 +187,28 @@ static void resumed(void **state) {
   read_file("metrics.csv", text);
   assert_memory_equal(text, header, strlen(header));
   assert_int_equal(atoi(text + strlen(header)), 5);
-  properties_free(&list);
+  carom_properties_free(&list);
 }
 
 static void other_columns(void **state) {
   fixture *f = *state;
   folder_empty();
-  property_list list = make_properties(f->cp3), other = make_properties(f->bd5);
+  carom_properties list = make_properties(f->cp3), other = make_properties(f->bd5);
   add_epochs(f->cp3, &list, 0, 2);
   metrics_file *metrics;
   carom_error error = {0};
   assert_int_equal(metrics_open(".", &other, 1, &metrics, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "metrics.csv: has other columns");
   assert_null(metrics);
-  properties_free(&list);
-  properties_free(&other);
+  carom_properties_free(&list);
+  carom_properties_free(&other);
 }
 
 static void quotes(void **state) {
   fixture *f = *state;
   folder_empty();
-  property item = {.name = "mass_ratio/a \"big\", red one", .entry = 0, .reference = -1};
-  const property_list list = {.count = 1, .items = &item};
+  carom_property item = {.name = "mass_ratio/a \"big\", red one", .entry = 0, .reference = -1};
+  const carom_properties list = {.count = 1, .items = &item};
   add_epochs(f->cp3, &list, 0, 1);
   char text[TEXT];
   read_file("metrics.csv", text);
@@ -216,7 +218,7 @@ static void quotes(void **state) {
 static void full_disk(void **state) {
   fixture *f = *state;
   folder_empty();
-  property_list list = make_properties(f->cp3);
+  carom_properties list = make_properties(f->cp3);
   double theta[256];
   carom_parameters_default(f->cp3, theta);
   metrics_file *metrics;
@@ -234,7 +236,7 @@ static void full_disk(void **state) {
   metrics_close(metrics);
   assert_int_equal(metrics_open("no-folder", &list, 0, &metrics, &error), CAROM_FILE_ERROR);
   assert_message(&error, CAROM_FILE_ERROR, "no-folder");
-  properties_free(&list);
+  carom_properties_free(&list);
 }
 
 /* ---- TensorBoard ----------------------------------------------------------------------------- */
@@ -372,7 +374,7 @@ static float scalar(const event *e, const char *tag) {
 static void records(void **state) {
   fixture *f = *state;
   folder_empty();
-  property_list list = make_properties(f->cp3);
+  carom_properties list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 3);
   char bytes[TEXT];
   const size_t size = read_events(bytes);
@@ -398,7 +400,7 @@ static void records(void **state) {
     assert_true(scalar(&e, "moves") == (float)k);
   }
   assert_ptr_equal(file.at, file.end);
-  properties_free(&list);
+  carom_properties_free(&list);
 }
 
 // lengths of more than one byte

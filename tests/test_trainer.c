@@ -200,8 +200,8 @@ static void epoch_is_steps(void **state) {
   }
   assert_same_parameters(models[0], models[1]);
   assert_int_equal(steps->optimizer.steps, BATCHES);
-  assert_int_equal(carom_trainer_epochs_done(steps), 0);
-  assert_int_equal(carom_trainer_epochs_done(whole), 1);
+  assert_int_equal(carom_trainer_describe(steps).epochs_done, 0);
+  assert_int_equal(carom_trainer_describe(whole).epochs_done, 1);
   carom_trainer_destroy(whole);
   carom_trainer_destroy(steps);
   carom_model_destroy(models[0]);
@@ -356,7 +356,7 @@ static void not_finite(void **state) {
   // with the number put right it goes on
   parameters[weight] = good;
   assert_int_equal(carom_trainer_epoch(trainer, NULL, &error), CAROM_OK);
-  assert_int_equal(carom_trainer_epochs_done(trainer), 2);
+  assert_int_equal(carom_trainer_describe(trainer).epochs_done, 2);
   free(kept);
   free(moments);
   carom_trainer_destroy(trainer);

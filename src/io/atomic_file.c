@@ -118,3 +118,21 @@ void atomic_file_discard(atomic_file *file) {
   if (file->temporary != NULL) unlink(file->temporary);
   forget(file);
 }
+
+carom_status carom_file_write(const char *path, const void *bytes, size_t size,
+                              carom_error *error) {
+  atomic_file file;
+  carom_status status = atomic_file_open(path, &file, error);
+  if (status != CAROM_OK) return status;
+  status = atomic_file_write(&file, bytes, size, error);
+  if (status == CAROM_OK) return atomic_file_commit(&file, error);
+  atomic_file_discard(&file);
+  return status;
+}
+
+carom_status carom_file_check(const char *path, carom_error *error) {
+  atomic_file file;
+  carom_status status = atomic_file_open(path, &file, error);
+  if (status == CAROM_OK) atomic_file_discard(&file);
+  return status;
+}

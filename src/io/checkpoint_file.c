@@ -41,7 +41,7 @@ static int model_values(const carom_model_options *o, named_value *values) {
   return sizeof all / sizeof all[0];
 }
 
-const char *model_options_name(const carom_model_options *o) {
+const char *carom_model_options_name(const carom_model_options *o) {
   for (int k = 0; k < carom_model_name_count(); k++) {
     carom_model_options named = *o;
     if (carom_model_options_by_name(carom_model_name(k), &named, NULL) != CAROM_OK) continue;
@@ -50,7 +50,7 @@ const char *model_options_name(const carom_model_options *o) {
   return "";
 }
 
-const char *schedule_name(carom_schedule schedule) {
+const char *carom_schedule_name(carom_schedule schedule) {
   return schedule == CAROM_COSINE ? "cosine" : "constant";
 }
 
@@ -73,7 +73,7 @@ static int train_texts(const carom_trainer *t, named_text *texts) {
   texts[0] = (named_text){.name = "schedule"};
   texts[1] = (named_text){.name = "train_seed"};
   texts[2] = (named_text){.name = "data_hash"};
-  snprintf(texts[0].text, sizeof texts[0].text, "%s", schedule_name(t->options.schedule));
+  snprintf(texts[0].text, sizeof texts[0].text, "%s", carom_schedule_name(t->options.schedule));
   snprintf(texts[1].text, sizeof texts[1].text, "%" PRIu64, t->options.seed);
   snprintf(texts[2].text, sizeof texts[2].text, "%016" PRIx64, t->data_hash);
   return 3;
@@ -156,7 +156,7 @@ static carom_status write_model(h5_writer *writer, const carom_model *model, car
   carom_status status = h5_write_number_attribute(writer, "checkpoint", CHECKPOINT_VERSION, error);
   if (status == CAROM_OK) status = h5_write_origin(writer, info.json, options.dt, error);
   if (status == CAROM_OK)
-    status = h5_write_text_attribute(writer, "model", model_options_name(&options), error);
+    status = h5_write_text_attribute(writer, "model", carom_model_options_name(&options), error);
   if (status == CAROM_OK) status = write_values(writer, value_count, values, error);
   if (status == CAROM_OK) status = h5_write_text_attribute(writer, "model_seed", seed, error);
   // the parameters are open to change only through a model that is not constant
@@ -196,7 +196,8 @@ carom_status carom_model_save(const carom_model *model, const char *path, carom_
   return h5_writer_finish(writer, write_model(writer, model, error), error);
 }
 
-carom_status trainer_save(const carom_trainer *trainer, const char *path, carom_error *error) {
+carom_status carom_trainer_save(const carom_trainer *trainer, const char *path,
+                                carom_error *error) {
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
@@ -387,7 +388,7 @@ static carom_status compare_model(const h5_reader *reader, const char *path,
   carom_status status = check_version(reader, path, error);
   if (status == CAROM_OK) status = check_scene(reader, path, carom_model_system(model), error);
   if (status == CAROM_OK)
-    status = compare_text(reader, path, "model", model_options_name(&options), error);
+    status = compare_text(reader, path, "model", carom_model_options_name(&options), error);
   if (status == CAROM_OK) status = compare_values(reader, path, count, values, error);
   return status;
 }
@@ -461,7 +462,7 @@ static carom_status read_restored(h5_reader *reader, const char *path, const car
   return read_parameters(reader, t->model, r->parameters, error);
 }
 
-carom_status trainer_restore(carom_trainer *trainer, const char *path, carom_error *error) {
+carom_status carom_trainer_restore(carom_trainer *trainer, const char *path, carom_error *error) {
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);
   if (status != CAROM_OK) return status;

@@ -25,16 +25,4 @@
 
 #include "carom.h"
 
-/* Names in files: of a model's contact model and dynamics ("cm-cd-clnn"), of a schedule. */
-const char *model_options_name(const carom_model_options *options);
-const char *schedule_name(carom_schedule schedule);
-
-/* Saves the training with its model (carom_model_load reads the model of such a file too). */
-carom_status trainer_save(const carom_trainer *trainer, const char *path, carom_error *error);
-
-/* Puts model, optimiser and state of a saved training into a trainer made with the same scene,
- * model options, training options and data; what differs is named in the message. Of the training
- * options, `epochs` may differ if the schedule is constant. Nothing is changed on failure. */
-carom_status trainer_restore(carom_trainer *trainer, const char *path, carom_error *error);
-
 #endif

@@ -49,8 +49,8 @@ static void put_program(FILE *out, const carom_cone_program *p) {
   fputs("\n}\n", out);
 }
 
-carom_status cone_file_write(const char *path, const carom_cone_program *program,
-                             carom_error *error) {
+carom_status carom_cone_program_write(const carom_cone_program *program, const char *path,
+                                      carom_error *error) {
   // the text is made in memory, so that a full disk shows in one place
   char *text = NULL;
   size_t length = 0;
@@ -198,7 +198,8 @@ static carom_status take_program(const char *path, const json_t *root, carom_con
   return take_arrays(path, root, p, A, b, mu, lower, error);
 }
 
-carom_status cone_file_read(const char *path, carom_cone_program *program, carom_error *error) {
+carom_status carom_cone_program_read(const char *path, carom_cone_program *program,
+                                     carom_error *error) {
   *program = (carom_cone_program){0};
   FILE *file = fopen(path, "rb");
   if (file == NULL) {
@@ -213,11 +214,11 @@ carom_status cone_file_read(const char *path, carom_cone_program *program, carom
   }
   carom_status status = take_program(path, root, program, error);
   json_decref(root);
-  if (status != CAROM_OK) cone_program_free(program);
+  if (status != CAROM_OK) carom_cone_program_free(program);
   return status;
 }
 
-void cone_program_free(carom_cone_program *program) {
+void carom_cone_program_free(carom_cone_program *program) {
   free((void *)program->A);
   free((void *)program->b);
   free((void *)program->mu);

@@ -17,11 +17,4 @@
 
 #include "carom.h"
 
-carom_status cone_file_write(const char *path, const carom_cone_program *program,
-                             carom_error *error);
-
-/* Reads and checks sizes, types and signs. cone_program_free gives the arrays back. */
-carom_status cone_file_read(const char *path, carom_cone_program *program, carom_error *error);
-void cone_program_free(carom_cone_program *program);
-
 #endif

@@ -17,7 +17,7 @@ typedef struct item_name {
 
 static item_name item(int split, const char *name) {
   item_name full;
-  snprintf(full.text, sizeof full.text, "%s/%s", dataset_split_name(split), name);
+  snprintf(full.text, sizeof full.text, "%s/%s", carom_split_name(split), name);
   return full;
 }
 
@@ -40,7 +40,7 @@ static carom_status write_split(h5_writer *writer, const carom_system_info *info
                           {"states", chunks->states},
                           {"points", info->point_count},
                           {"dimension", info->dimension}};
-  carom_status status = h5_write_group(writer, dataset_split_name(split), error);
+  carom_status status = h5_write_group(writer, carom_split_name(split), error);
   if (status == CAROM_OK)
     status = h5_write_doubles(writer, item(split, "x").text, 4, axes, chunks->x, error);
   if (status == CAROM_OK)
@@ -51,8 +51,8 @@ static carom_status write_split(h5_writer *writer, const carom_system_info *info
   return status;
 }
 
-carom_status dataset_file_write(const carom_system *system, const char *path,
-                                const carom_dataset *dataset, carom_error *error) {
+carom_status carom_dataset_write(const carom_dataset *dataset, const carom_system *system,
+                                 const char *path, carom_error *error) {
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
@@ -82,7 +82,7 @@ static carom_status read_contacts(h5_reader *reader, const carom_system *system,
 
 static carom_status read_split(h5_reader *reader, const carom_system *system, int split,
                                carom_chunks *chunks, carom_error *error) {
-  const char *group = dataset_split_name(split);
+  const char *group = carom_split_name(split);
   if (!h5_has_group(reader, group))
     return error_set(error, CAROM_INVALID_DATA,
                      "group /%s is missing; a data set has /train, /val and /test (with 0 chunks "
@@ -132,7 +132,7 @@ static carom_status name_file(const char *path, carom_status status, carom_error
 }
 
 // the time step of a trajectory file
-static double time_step(const carom_system *system, const trajectory *data) {
+static double time_step(const carom_system *system, const carom_trajectories *data) {
   if (data->dt > 0) return data->dt;
   if (data->t != NULL && data->state_count > 1)
     return (data->t[data->state_count - 1] - data->t[0]) / (data->state_count - 1);
@@ -142,13 +142,13 @@ static double time_step(const carom_system *system, const trajectory *data) {
 static carom_status read_trajectories(const carom_system *system, const char *path,
                                       const carom_dataset_options *options, carom_dataset **dataset,
                                       carom_error *error) {
-  trajectory data;
-  carom_status status = trajectory_file_read(path, system, &data, error);
+  carom_trajectories data;
+  carom_status status = carom_trajectories_read(system, path, &data, error);
   if (status != CAROM_OK) return status;
   status = carom_dataset_from_trajectories(system, time_step(system, &data), data.batch,
                                            data.state_count, data.x, data.v, data.contact, options,
                                            dataset, error);
-  trajectory_free(&data);
+  carom_trajectories_free(&data);
   return status;
 }
 
@@ -156,7 +156,7 @@ static bool holds_trajectories(const h5_reader *reader) {
   return h5_has_dataset(reader, "x") || h5_has_dataset(reader, "v");
 }
 
-carom_status dataset_file_is_cut(const char *path, bool *is_cut, carom_error *error) {
+carom_status carom_dataset_is_cut(const char *path, bool *is_cut, carom_error *error) {
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);
   if (status != CAROM_OK) return status;
@@ -165,9 +165,9 @@ carom_status dataset_file_is_cut(const char *path, bool *is_cut, carom_error *er
   return CAROM_OK;
 }
 
-carom_status dataset_file_read(const carom_system *system, const char *path,
-                               const carom_dataset_options *options, carom_dataset **dataset,
-                               carom_error *error) {
+carom_status carom_dataset_read(const carom_system *system, const char *path,
+                                const carom_dataset_options *options, carom_dataset **dataset,
+                                carom_error *error) {
   *dataset = NULL;
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);

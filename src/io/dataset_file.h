@@ -18,16 +18,4 @@
 
 #include "carom.h"
 
-carom_status dataset_file_write(const carom_system *system, const char *path,
-                                const carom_dataset *dataset, carom_error *error);
-
-/* Reads and checks against the system: points, dimension, finite numbers, constraints. `options`
- * (NULL: the defaults) say how a trajectory file is cut; a data set is taken as it is. */
-carom_status dataset_file_read(const carom_system *system, const char *path,
-                               const carom_dataset_options *options, carom_dataset **dataset,
-                               carom_error *error);
-
-/* Whether a file holds a data set, whose chunks are cut already, and no trajectories. */
-carom_status dataset_file_is_cut(const char *path, bool *is_cut, carom_error *error);
-
 #endif

@@ -1,9 +1,10 @@
 #include "io/evaluation_file.h"
 
 #include "base/error.h"
-#include "io/atomic_file.h"
 #include "io/h5_file.h"
+#include "learn/evaluation.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,15 +74,16 @@ static json_t *moments_json(const carom_system *system, const double *theta, int
 static json_t *bodies_json(const carom_system *system, const evaluation *e) {
   json_t *array = json_array();
   for (int k = 0; k < carom_system_describe(system).body_count; k++) {
-    json_t *body = json_pack("{ss so so}", "body", carom_system_body_id(system, k), "mass_ratio",
-                             number(evaluation_mass_ratio(system, e->theta, k)), "scene_mass_ratio",
-                             number(evaluation_mass_ratio(system, e->scene_theta, k)));
-    if (evaluation_has_moments(system, k)) {
+    json_t *body =
+        json_pack("{ss so so}", "body", carom_system_body_id(system, k), "mass_ratio",
+                  number(carom_parameters_mass_ratio(system, e->theta, k)), "scene_mass_ratio",
+                  number(carom_parameters_mass_ratio(system, e->scene_theta, k)));
+    if (carom_system_body_is_rigid(system, k)) {
       json_object_set_new(body, "moments", moments_json(system, e->theta, k));
       json_object_set_new(body, "scene_moments", moments_json(system, e->scene_theta, k));
-      json_object_set_new(body, "inertia", number(evaluation_inertia(system, e->theta, k)));
+      json_object_set_new(body, "inertia", number(carom_parameters_inertia(system, e->theta, k)));
       json_object_set_new(body, "scene_inertia",
-                          number(evaluation_inertia(system, e->scene_theta, k)));
+                          number(carom_parameters_inertia(system, e->scene_theta, k)));
     }
     json_array_append_new(array, body);
   }
@@ -97,7 +99,7 @@ static json_t *report_json(const carom_report *r) {
                    (json_int_t)r->failed_programs, "worst_residual", number(r->worst_residual));
 }
 
-json_t *evaluation_to_json(const carom_system *system, const evaluation *e) {
+static json_t *evaluation_to_json(const carom_system *system, const evaluation *e) {
   json_t *root = json_pack("{ss ss so sb so}", "carom_version", carom_version(), "scene",
                            carom_system_describe(system).name, "dt", number(e->dt), "truth_known",
                            e->truth_known, "chunk", horizon_json(&e->chunk));
@@ -114,21 +116,11 @@ json_t *evaluation_to_json(const carom_system *system, const evaluation *e) {
   return root;
 }
 
-carom_status evaluation_json_write(const char *path, const json_t *value, carom_error *error) {
+char *carom_evaluation_json(const carom_evaluation *e, const carom_system *system) {
+  json_t *value = evaluation_to_json(system, e);
   char *text = value != NULL ? json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
-  if (text == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
-  atomic_file file;
-  carom_status status = atomic_file_open(path, &file, error);
-  if (status == CAROM_OK) {
-    status = atomic_file_write(&file, text, strlen(text), error);
-    if (status == CAROM_OK) status = atomic_file_write(&file, "\n", 1, error);
-    if (status == CAROM_OK)
-      status = atomic_file_commit(&file, error);
-    else
-      atomic_file_discard(&file);
-  }
-  free(text);
-  return status;
+  json_decref(value);
+  return text;
 }
 
 /* ---- HDF5 ---- */
@@ -179,7 +171,8 @@ static void put_properties(sink *s, const carom_system *system, const evaluation
         theta + carom_parameter_segment(system, CAROM_FRICTION).offset);
     put(s, names[k][1], 1, &contacts,
         theta + carom_parameter_segment(system, CAROM_RESTITUTION).offset);
-    for (int i = 0; i < info.body_count; i++) values[i] = evaluation_mass_ratio(system, theta, i);
+    for (int i = 0; i < info.body_count; i++)
+      values[i] = carom_parameters_mass_ratio(system, theta, i);
     put(s, names[k][2], 1, bodies, values);
     for (int i = 0; i < info.body_count * info.dimension; i++) values[i] = exp(theta[moment + i]);
     put(s, names[k][3], 2, bodies, values);
@@ -197,8 +190,8 @@ static void put_times(sink *s, const evaluation *e, double *values) {
   put(s, "t", 1, &axis, values);
 }
 
-carom_status evaluation_file_write(const char *path, const carom_system *system,
-                                   const evaluation *e, carom_error *error) {
+carom_status carom_evaluation_write(const evaluation *e, const carom_system *system,
+                                    const char *path, carom_error *error) {
   const carom_system_info info = carom_system_describe(system);
   size_t room = (size_t)info.contact_count + (size_t)info.body_count * (size_t)info.dimension +
                 (size_t)e->extended.states + (size_t)e->chunk.states;

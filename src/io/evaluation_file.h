@@ -20,15 +20,6 @@
 #ifndef CAROM_IO_EVALUATION_FILE_H
 #define CAROM_IO_EVALUATION_FILE_H
 
-#include "learn/evaluation.h"
-
-#include <jansson.h>
-
-/* Every number of an evaluation; NULL if memory runs out. The caller releases it. */
-json_t *evaluation_to_json(const carom_system *system, const evaluation *e);
-
-carom_status evaluation_json_write(const char *path, const json_t *value, carom_error *error);
-carom_status evaluation_file_write(const char *path, const carom_system *system,
-                                   const evaluation *e, carom_error *error);
+#include "carom.h"
 
 #endif

@@ -3,7 +3,7 @@
 #include "io/h5_file.h"
 
 static carom_status write_states(h5_writer *writer, const carom_system_info *info,
-                                 const gradient *data, carom_error *error) {
+                                 const carom_gradient *data, carom_error *error) {
   const h5_axis axes[] = {
       {"samples", data->batch}, {"points", info->point_count}, {"dimension", info->dimension}};
   carom_status status = h5_write_doubles(writer, "loss", 0, NULL, &data->loss, error);
@@ -16,7 +16,7 @@ static carom_status write_states(h5_writer *writer, const carom_system_info *inf
 }
 
 static carom_status write_parameters(h5_writer *writer, const carom_system *system,
-                                     const gradient *data, carom_error *error) {
+                                     const carom_gradient *data, carom_error *error) {
   static const char *const names[CAROM_SEGMENT_COUNT] = {
       [CAROM_LOG_MASS] = "d_mass",           [CAROM_LOG_MOMENT] = "d_moment",
       [CAROM_FRICTION] = "d_friction",       [CAROM_RESTITUTION] = "d_restitution",
@@ -35,8 +35,8 @@ static carom_status write_parameters(h5_writer *writer, const carom_system *syst
   return status;
 }
 
-carom_status gradient_file_write(const char *path, const carom_system *system, const gradient *data,
-                                 carom_error *error) {
+carom_status carom_gradient_write(const carom_gradient *data, const carom_system *system,
+                                  const char *path, carom_error *error) {
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;

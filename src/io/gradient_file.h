@@ -16,17 +16,4 @@
 
 #include "carom.h"
 
-typedef struct gradient {
-  int batch;
-  double dt;
-  double loss;
-  const double *loss_each; /* [batch] */
-  const double *x0_bar;    /* [batch][point_count][dimension] */
-  const double *v0_bar;
-  const double *theta_bar; /* [carom_parameter_count] */
-} gradient;
-
-carom_status gradient_file_write(const char *path, const carom_system *system, const gradient *data,
-                                 carom_error *error);
-
 #endif

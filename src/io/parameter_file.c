@@ -103,8 +103,8 @@ static carom_status read_entries(h5_reader *reader, const char *path, const caro
   return status == CAROM_OK ? CAROM_OK : error_prefix(error, "%s", path);
 }
 
-carom_status parameter_file_read(const char *path, const carom_system *system, double *theta,
-                                 carom_error *error) {
+carom_status carom_parameters_read(const carom_system *system, const char *path, double *theta,
+                                   carom_error *error) {
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);
   if (status != CAROM_OK) return status;
@@ -134,8 +134,8 @@ static carom_status write_entry(h5_writer *writer, const carom_system *system, c
   return h5_write_doubles(writer, e->name, rank, axes, values, error);
 }
 
-carom_status parameter_file_write(const char *path, const carom_system *system, const double *theta,
-                                  carom_error *error) {
+carom_status carom_parameters_write(const carom_system *system, const double *theta,
+                                    const char *path, carom_error *error) {
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;

@@ -16,13 +16,4 @@
 
 #include "carom.h"
 
-/* Overwrites in theta what the file has; masses and moments are stored as they are and become
- * logarithms. theta is unchanged on failure. */
-carom_status parameter_file_read(const char *path, const carom_system *system, double *theta,
-                                 carom_error *error);
-
-/* Writes every segment of theta. */
-carom_status parameter_file_write(const char *path, const carom_system *system, const double *theta,
-                                  carom_error *error);
-
 #endif

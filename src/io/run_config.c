@@ -13,7 +13,7 @@ static json_t *train_json(const carom_trainer_options *o) {
   return json_pack("{si si sf sf sf sf sf ss sf sf si}", "epochs", o->epochs, "batch", o->batch,
                    "learning_rate", o->learning_rate, "beta1", o->beta1, "beta2", o->beta2,
                    "epsilon", o->epsilon, "weight_decay", o->weight_decay, "schedule",
-                   schedule_name(o->schedule), "final_rate", o->final_rate, "property_rate",
+                   carom_schedule_name(o->schedule), "final_rate", o->final_rate, "property_rate",
                    o->property_rate, "search_every", o->search_every);
 }
 
@@ -34,7 +34,7 @@ static json_t *dataset_json(const run_config *c) {
 
 json_t *run_config_json(const run_config *c) {
   return json_pack("{ss ss ss ss sI so so so}", "carom_version", CAROM_VERSION, "scene", c->scene,
-                   "model", model_options_name(&c->model), "data", c->data, "seed",
+                   "model", carom_model_options_name(&c->model), "data", c->data, "seed",
                    (json_int_t)c->train.seed, "train", train_json(&c->train), "model_options",
                    model_json(&c->model), "dataset", dataset_json(c));
 }
@@ -81,8 +81,9 @@ static carom_status read_train(json_t *root, const char *path, carom_trainer_opt
     return wrong(path, problem.text, error);
   }
   o->seed = (uint64_t)seed;
-  o->schedule = strcmp(schedule, schedule_name(CAROM_COSINE)) == 0 ? CAROM_COSINE : CAROM_CONSTANT;
-  if (strcmp(schedule, schedule_name(o->schedule)) == 0) return CAROM_OK;
+  o->schedule =
+      strcmp(schedule, carom_schedule_name(CAROM_COSINE)) == 0 ? CAROM_COSINE : CAROM_CONSTANT;
+  if (strcmp(schedule, carom_schedule_name(o->schedule)) == 0) return CAROM_OK;
   return wrong(path, "train.schedule is neither constant nor cosine", error);
 }
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-carom_status state_file_write(const char *path, const carom_system *system, const states *data,
-                              carom_error *error) {
+carom_status carom_states_write(const carom_states *data, const carom_system *system,
+                                const char *path, carom_error *error) {
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
@@ -21,7 +21,7 @@ carom_status state_file_write(const char *path, const carom_system *system, cons
   return h5_writer_finish(writer, status, error);
 }
 
-static carom_status read_states(h5_reader *reader, const char *path, states *data,
+static carom_status read_states(h5_reader *reader, const char *path, carom_states *data,
                                 carom_error *error) {
   h5_axis axes[] = {{"samples", -1}, {"points", data->point_count}, {"dimension", data->dimension}};
   carom_status status = h5_read_doubles(reader, "x", 3, axes, &data->x, error);
@@ -32,8 +32,8 @@ static carom_status read_states(h5_reader *reader, const char *path, states *dat
   return error_set(error, CAROM_INVALID_DATA, "%s: has no samples", path);
 }
 
-// moves the first states of every trajectory to the front and keeps them
-static void take_first_states(trajectory *source, states *data) {
+// moves the first states of every carom_trajectories to the front and keeps them
+static void take_first_states(carom_trajectories *source, carom_states *data) {
   size_t state = (size_t)source->point_count * (size_t)source->dimension;
   for (int k = 0; k < source->batch; k++) {
     size_t from = (size_t)k * (size_t)source->state_count * state, to = (size_t)k * state;
@@ -44,13 +44,13 @@ static void take_first_states(trajectory *source, states *data) {
   data->x = source->x;
   data->v = source->v;
   source->x = source->v = NULL;
-  trajectory_free(source);
+  carom_trajectories_free(source);
 }
 
-carom_status state_file_read(const char *path, const carom_system *system, states *data,
-                             carom_error *error) {
+carom_status carom_states_read(const carom_system *system, const char *path, carom_states *data,
+                               carom_error *error) {
   const carom_system_info info = carom_system_describe(system);
-  *data = (states){.point_count = info.point_count, .dimension = info.dimension};
+  *data = (carom_states){.point_count = info.point_count, .dimension = info.dimension};
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);
   if (status != CAROM_OK) return status;
@@ -58,16 +58,16 @@ carom_status state_file_read(const char *path, const carom_system *system, state
   if (!is_trajectory) status = read_states(reader, path, data, error);
   h5_reader_close(reader);
   if (is_trajectory) {
-    trajectory source;
-    status = trajectory_file_read(path, system, &source, error);
+    carom_trajectories source;
+    status = carom_trajectories_read(system, path, &source, error);
     if (status == CAROM_OK) take_first_states(&source, data);
   }
-  if (status != CAROM_OK) states_free(data);
+  if (status != CAROM_OK) carom_states_free(data);
   return status;
 }
 
-void states_free(states *data) {
+void carom_states_free(carom_states *data) {
   free(data->x);
   free(data->v);
-  *data = (states){0};
+  *data = (carom_states){0};
 }

@@ -10,20 +10,4 @@
 
 #include "carom.h"
 
-typedef struct states {
-  int batch;
-  int point_count;
-  int dimension;
-  double *x, *v; /* [batch][point_count][dimension] */
-} states;
-
-carom_status state_file_write(const char *path, const carom_system *system, const states *data,
-                              carom_error *error);
-
-/* Reads and checks against the system: points, dimension, finite numbers, at least one sample.
- * Whether the constraints hold is for carom_system_check_state to say. */
-carom_status state_file_read(const char *path, const carom_system *system, states *data,
-                             carom_error *error);
-void states_free(states *data);
-
 #endif

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-static carom_status write_times(h5_writer *writer, const trajectory *data, carom_error *error) {
+static carom_status write_times(h5_writer *writer, const carom_trajectories *data,
+                                carom_error *error) {
   const h5_axis axis = {"states", data->state_count};
   if (data->t != NULL) return h5_write_doubles(writer, "t", 1, &axis, data->t, error);
   double *t = malloc(sizeof(double) * (size_t)(data->state_count + 1));
@@ -16,8 +17,8 @@ static carom_status write_times(h5_writer *writer, const trajectory *data, carom
   return status;
 }
 
-carom_status trajectory_file_write(const char *path, const carom_system *system,
-                                   const trajectory *data, carom_error *error) {
+carom_status carom_trajectories_write(const carom_trajectories *data, const carom_system *system,
+                                      const char *path, carom_error *error) {
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
@@ -36,7 +37,7 @@ carom_status trajectory_file_write(const char *path, const carom_system *system,
 }
 
 // /t and /contact, where they are there
-static carom_status read_optional(h5_reader *reader, trajectory *data, carom_error *error) {
+static carom_status read_optional(h5_reader *reader, carom_trajectories *data, carom_error *error) {
   h5_axis axes[] = {{"samples", data->batch}, {"states", data->state_count}};
   carom_status status = CAROM_OK;
   if (h5_has_dataset(reader, "t")) {
@@ -49,7 +50,7 @@ static carom_status read_optional(h5_reader *reader, trajectory *data, carom_err
   return status;
 }
 
-static carom_status read_all(h5_reader *reader, const char *path, trajectory *data,
+static carom_status read_all(h5_reader *reader, const char *path, carom_trajectories *data,
                              carom_error *error) {
   h5_axis axes[] = {{"samples", -1},
                     {"states", -1},
@@ -67,23 +68,23 @@ static carom_status read_all(h5_reader *reader, const char *path, trajectory *da
   return read_optional(reader, data, error);
 }
 
-carom_status trajectory_file_read(const char *path, const carom_system *system, trajectory *data,
-                                  carom_error *error) {
+carom_status carom_trajectories_read(const carom_system *system, const char *path,
+                                     carom_trajectories *data, carom_error *error) {
   const carom_system_info info = carom_system_describe(system);
-  *data = (trajectory){.point_count = info.point_count, .dimension = info.dimension};
+  *data = (carom_trajectories){.point_count = info.point_count, .dimension = info.dimension};
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);
   if (status != CAROM_OK) return status;
   status = read_all(reader, path, data, error);
   h5_reader_close(reader);
-  if (status != CAROM_OK) trajectory_free(data);
+  if (status != CAROM_OK) carom_trajectories_free(data);
   return status;
 }
 
-void trajectory_free(trajectory *data) {
+void carom_trajectories_free(carom_trajectories *data) {
   free(data->x);
   free(data->v);
   free(data->t);
   free(data->contact);
-  *data = (trajectory){0};
+  *data = (carom_trajectories){0};
 }

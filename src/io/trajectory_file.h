@@ -13,24 +13,4 @@
 
 #include "carom.h"
 
-typedef struct trajectory {
-  int batch;       /* N */
-  int state_count; /* T */
-  int point_count;
-  int dimension;
-  double dt;        /* 0 if the file does not say */
-  double *x, *v;    /* [batch][state_count][point_count][dimension] */
-  double *t;        /* [state_count]; NULL if the file has none */
-  uint8_t *contact; /* [batch][state_count]; NULL if the file has none */
-} trajectory;
-
-/* Writes; `t` may be NULL (then it is k dt), `contact` may be NULL (then it is left out). */
-carom_status trajectory_file_write(const char *path, const carom_system *system,
-                                   const trajectory *data, carom_error *error);
-
-/* Reads and checks against the system: points, dimension, finite numbers, at least one sample. */
-carom_status trajectory_file_read(const char *path, const carom_system *system, trajectory *data,
-                                  carom_error *error);
-void trajectory_free(trajectory *data);
-
 #endif

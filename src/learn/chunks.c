@@ -65,7 +65,7 @@ int chunk_pick(const uint8_t *flags, int states, int chunk, bool with_contact, c
   return chosen;
 }
 
-int chunks_with_contact(const carom_chunks *chunks) {
+int carom_chunks_with_contact(const carom_chunks *chunks) {
   int count = 0;
   for (int k = 0; k < chunks->count; k++)
     count += chunk_touches(chunks->contact + (size_t)k * (size_t)chunks->states, chunks->states);
@@ -146,7 +146,7 @@ typedef struct last_seen {
 
 typedef struct contact_counter {
   last_seen *seen;
-  contact_count *counts;
+  carom_contact_count *counts;
 } contact_counter;
 
 static void count_active(void *user, int chunk, int64_t state, const contact_list *active) {
@@ -160,8 +160,8 @@ static void count_active(void *user, int chunk, int64_t state, const contact_lis
   }
 }
 
-carom_status contacts_count(const carom_system *system, const carom_chunks *chunks,
-                            contact_count *counts, carom_error *error) {
+carom_status carom_chunks_count_contacts(const carom_chunks *chunks, const carom_system *system,
+                                         carom_contact_count *counts, carom_error *error) {
   const size_t possible = (size_t)system->contact_count;
   memset(counts, 0, sizeof *counts * possible);
   contact_counter counter = {calloc(possible + 1, sizeof(last_seen)), counts};

@@ -31,7 +31,6 @@ int chunk_pick(const uint8_t *flags, int states, int chunk, bool with_contact, c
                rng *random);
 
 bool chunk_touches(const uint8_t *flags, int chunk);
-int chunks_with_contact(const carom_chunks *chunks);
 
 /* flags [count] = 1 where a contact is active at x [count][point_count][dimension]. */
 carom_status contacts_flag(const carom_system *system, size_t count, const double *x,
@@ -49,15 +48,5 @@ typedef void (*contacts_visitor)(void *user, int chunk, int64_t state,
                                  const struct contact_list *active);
 carom_status contacts_visit(const carom_system *system, const carom_chunks *chunks,
                             contacts_visitor visit, void *user, carom_error *error);
-
-/* How often a possible contact occurs in chunks, their first states left out. */
-typedef struct contact_count {
-  int64_t states; /* in which it is active */
-  int64_t chunks; /* that have such a state */
-} contact_count;
-
-/* counts is [contact_count of the system]. */
-carom_status contacts_count(const carom_system *system, const carom_chunks *chunks,
-                            contact_count *counts, carom_error *error);
 
 #endif

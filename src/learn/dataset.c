@@ -41,7 +41,11 @@ int dataset_split_size(const carom_dataset_options *options, int split) {
   return sizes[split];
 }
 
-const char *dataset_split_name(int split) {
+const carom_chunks *carom_dataset_split(const carom_dataset *dataset, carom_split split) {
+  return dataset_split((carom_dataset *)dataset, (int)split);
+}
+
+const char *carom_split_name(carom_split split) {
   static const char *const names[SPLIT_COUNT] = {"train", "val", "test"};
   return names[split];
 }

@@ -4,13 +4,11 @@
 
 #include "carom.h"
 
-enum { SPLIT_COUNT = 3 };
+enum { SPLIT_COUNT = CAROM_SPLIT_COUNT };
 
-/* Chunks of a split, 0 training, 1 validation, 2 test; how many of them the options want; and the
- * name of the split in messages and files: "train", "val", "test". */
+/* Chunks of a split, to be filled; how many of them the options want. */
 carom_chunks *dataset_split(carom_dataset *dataset, int split);
 int dataset_split_size(const carom_dataset_options *options, int split);
-const char *dataset_split_name(int split);
 
 carom_status dataset_check_options(const carom_dataset_options *options, carom_error *error);
 

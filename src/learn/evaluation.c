@@ -10,7 +10,7 @@
 
 static const double NORMAL_95 = 1.96; /* half of the 95 % interval of a normal deviate */
 
-evaluation_options evaluation_options_default(void) {
+evaluation_options carom_evaluation_default_options(void) {
   return (evaluation_options){.steps = 50, .truth_known = true, .contact = CAROM_CM};
 }
 
@@ -356,15 +356,16 @@ static carom_status evaluate_properties(evaluator *e, const carom_chunks *train,
   carom_parameters_default(e->system, r->scene_theta);
   if (train == NULL) return CAROM_OK;
   r->train_count = train->count;
-  return contacts_count(e->system, train, r->counts, error);
+  return carom_chunks_count_contacts(train, e->system, r->counts, error);
 }
 
-double evaluation_mass_ratio(const carom_system *system, const double *theta, int body_index) {
+double carom_parameters_mass_ratio(const carom_system *system, const double *theta,
+                                   int body_index) {
   const double *log_mass = theta + carom_parameter_segment(system, CAROM_LOG_MASS).offset;
   return exp(log_mass[body_index] - log_mass[0]);
 }
 
-double evaluation_inertia(const carom_system *system, const double *theta, int body_index) {
+double carom_parameters_inertia(const carom_system *system, const double *theta, int body_index) {
   const double *log_moment = theta + carom_parameter_segment(system, CAROM_LOG_MOMENT).offset +
                              body_index * system->dimension;
   double sum = 0;
@@ -372,7 +373,7 @@ double evaluation_inertia(const carom_system *system, const double *theta, int b
   return sum;
 }
 
-bool evaluation_has_moments(const carom_system *system, int body_index) {
+bool carom_system_body_is_rigid(const carom_system *system, int body_index) {
   return system->bodies[body_index].rigid;
 }
 
@@ -403,14 +404,33 @@ carom_status evaluation_run(const carom_system *system, carom_model *trained, do
   carom_status status = evaluate_all(&e, train, error);
   evaluator_free(&e);
   if (status != CAROM_OK) {
-    evaluation_destroy(made);
+    carom_evaluation_destroy(made);
     return status;
   }
   *result = made;
   return error_clear(error);
 }
 
-void evaluation_destroy(evaluation *e) {
+carom_status carom_model_evaluate(carom_model *model, const carom_dataset *dataset,
+                                  carom_split split, const carom_evaluation_options *options,
+                                  carom_evaluation **result, carom_error *error) {
+  if (result != NULL) *result = NULL;
+  if (model == NULL || dataset == NULL || result == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "model, data set or result is NULL");
+  if ((int)split < 0 || split >= CAROM_SPLIT_COUNT)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "%d is no split of a data set", (int)split);
+  const double dt = carom_model_options_of(model).dt;
+  if (fabs(dataset->dt - dt) > 1e-9 * dt)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "the time step of the data is %.12g, the model was trained with %.12g",
+                     dataset->dt, dt);
+  const carom_evaluation_options usual = carom_evaluation_default_options();
+  return evaluation_run(carom_model_system(model), model, dataset->dt,
+                        carom_dataset_split(dataset, split), &dataset->train,
+                        options != NULL ? options : &usual, result, error);
+}
+
+void carom_evaluation_destroy(evaluation *e) {
   if (e == NULL) return;
   horizon_release(&e->chunk);
   horizon_release(&e->extended);

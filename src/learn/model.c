@@ -230,4 +230,8 @@ carom_model_array carom_model_array_of(const carom_model *m, int index) {
 
 void carom_model_theta(const carom_model *m, double *theta) { model_expand(m, theta); }
 
+void carom_model_set_threads(carom_model *model, int threads) {
+  model->options.threads = threads > 0 ? threads : 0;
+}
+
 const carom_system *carom_model_system(const carom_model *m) { return m->system; }

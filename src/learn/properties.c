@@ -7,41 +7,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static property *add(property_list *list, int entry) {
-  property *p = &list->items[list->count++];
-  *p = (property){.entry = entry, .reference = -1};
+static carom_property *add(carom_properties *list, int entry) {
+  carom_property *p = &list->items[list->count++];
+  *p = (carom_property){.entry = entry, .reference = -1};
   return p;
 }
 
 // friction or restitution: the first contact's where all share it
-static void add_contacts(property_list *list, const carom_system *system, carom_segment which,
+static void add_contacts(carom_properties *list, const carom_system *system, carom_segment which,
                          bool shared) {
   const carom_segment_info segment = carom_parameter_segment(system, which);
   const int count = shared && segment.size > 1 ? 1 : segment.size;
   for (int k = 0; k < count; k++) {
-    property *p = add(list, segment.offset + k);
+    carom_property *p = add(list, segment.offset + k);
     char label[64];
     carom_system_contact_label(system, k, label, sizeof label);
     snprintf(p->name, sizeof p->name, shared ? "%s" : "%s/%s", segment.name, label);
   }
 }
 
-static void add_masses(property_list *list, const carom_system *system) {
+static void add_masses(carom_properties *list, const carom_system *system) {
   const carom_segment_info segment = carom_parameter_segment(system, CAROM_LOG_MASS);
   for (int k = 1; k < segment.size; k++) {
-    property *p = add(list, segment.offset + k);
+    carom_property *p = add(list, segment.offset + k);
     p->reference = segment.offset;
     p->logarithm = true;
     snprintf(p->name, sizeof p->name, "mass_ratio/%.64s", carom_system_body_id(system, k));
   }
 }
 
-static void add_moments(property_list *list, const carom_system *system) {
+static void add_moments(carom_properties *list, const carom_system *system) {
   const carom_segment_info segment = carom_parameter_segment(system, CAROM_LOG_MOMENT);
   for (int k = 0; k < segment.size; k++) {
     const int owner = k / system->dimension;
     if (!system->bodies[owner].rigid) continue;
-    property *p = add(list, segment.offset + k);
+    carom_property *p = add(list, segment.offset + k);
     p->logarithm = true;
     snprintf(p->name, sizeof p->name, "moment/%.64s/%c", carom_system_body_id(system, owner),
              "xyz"[k % system->dimension]);
@@ -49,9 +49,9 @@ static void add_moments(property_list *list, const carom_system *system) {
 }
 
 carom_status properties_make(const carom_system *system, const carom_model_options *options,
-                             property_list *list, carom_error *error) {
-  *list = (property_list){0};
-  list->items = calloc((size_t)carom_parameter_count(system) + 1, sizeof(property));
+                             carom_properties *list, carom_error *error) {
+  *list = (carom_properties){0};
+  list->items = calloc((size_t)carom_parameter_count(system) + 1, sizeof(carom_property));
   if (list->items == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   add_contacts(list, system, CAROM_FRICTION, options->shared_properties);
   add_contacts(list, system, CAROM_RESTITUTION, options->shared_properties);
@@ -64,12 +64,18 @@ carom_status properties_make(const carom_system *system, const carom_model_optio
   return CAROM_OK;
 }
 
-void properties_free(property_list *list) {
-  free(list->items);
-  *list = (property_list){0};
+carom_status carom_model_properties(const carom_model *model, carom_properties *properties,
+                                    carom_error *error) {
+  const carom_model_options options = carom_model_options_of(model);
+  return properties_make(carom_model_system(model), &options, properties, error);
 }
 
-double property_value(const property *p, const double *theta) {
+void carom_properties_free(carom_properties *list) {
+  free(list->items);
+  *list = (carom_properties){0};
+}
+
+double carom_property_value(const carom_property *p, const double *theta) {
   const double value = theta[p->entry];
   if (!p->logarithm) return value;
   return exp(p->reference >= 0 ? value - theta[p->reference] : value);

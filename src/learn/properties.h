@@ -13,24 +13,8 @@
 
 #include "carom.h"
 
-typedef struct property {
-  char name[96];
-  int entry;     /* of theta */
-  int reference; /* entry that it is divided by, or -1 */
-  bool logarithm;
-} property;
-
-typedef struct property_list {
-  int count;
-  property *items;
-} property_list;
-
-/* The properties of a system that a model with these options learns. */
+/* The properties of a system that a model with these options learns (carom_model_properties). */
 carom_status properties_make(const carom_system *system, const carom_model_options *options,
-                             property_list *list, carom_error *error);
-void properties_free(property_list *list);
-
-/* Its value at engine parameters theta: those of carom_model_theta or the scene's. */
-double property_value(const property *p, const double *theta);
+                             carom_properties *list, carom_error *error);
 
 #endif

@@ -463,4 +463,11 @@ carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback call
   return error_clear(error);
 }
 
-int carom_trainer_epochs_done(const carom_trainer *trainer) { return trainer->state.epochs_done; }
+carom_trainer_info carom_trainer_describe(const carom_trainer *trainer) {
+  const training_state *s = &trainer->state;
+  return (carom_trainer_info){.epochs_done = s->epochs_done,
+                              .batches_done = s->batches_done,
+                              .batches = trainer_batch_count(trainer),
+                              .best_epoch = s->best_epoch,
+                              .best_loss = s->best_loss};
+}

@@ -18,18 +18,18 @@ int main(int argc, char **argv) {
   double x[BATCH * STATES * STATE], v[BATCH * STATES * STATE] = {0};
   for (int k = 0; k < BATCH * STATES; k++) memcpy(x + k * STATE, straight, sizeof straight);
   if (strcmp(argv[1], "nan") == 0) v[(STATES + 4) * STATE + 3] = NAN;
-  const trajectory data = {.batch = BATCH,
-                           .state_count = STATES,
-                           .point_count = 3,
-                           .dimension = 2,
-                           .dt = 0.01,
-                           .x = x,
-                           .v = v};
+  const carom_trajectories data = {.batch = BATCH,
+                                   .state_count = STATES,
+                                   .point_count = 3,
+                                   .dimension = 2,
+                                   .dt = 0.01,
+                                   .x = x,
+                                   .v = v};
   carom_system *system;
   carom_error error;
   carom_status status = carom_system_load("cp3", &system, &error);
   if (status == CAROM_OK) {
-    status = trajectory_file_write(argv[2], system, &data, &error);
+    status = carom_trajectories_write(&data, system, argv[2], &error);
     carom_system_destroy(system);
   }
   if (status != CAROM_OK) fprintf(stderr, "make_bad_training: %s\n", error.message);

@@ -9,8 +9,8 @@
  *   Event   { double wall_time = 1; int64 step = 2; string file_version = 3; Summary summary = 5; }
  *   Summary { repeated Value value = 1; }     Value { string tag = 1; float simple_value = 2; }
  * The first record of a file has file_version = "brain.Event:2" and nothing else. */
-#ifndef CAROM_IO_TENSORBOARD_H
-#define CAROM_IO_TENSORBOARD_H
+#ifndef CAROM_CLI_TENSORBOARD_H
+#define CAROM_CLI_TENSORBOARD_H
 
 #include "carom.h"
 

@@ -1,8 +1,7 @@
-#include "io/metrics_file.h"
+#include "cli/metrics_file.h"
 
-#include "base/error.h"
-#include "io/atomic_file.h"
-#include "io/tensorboard.h"
+#include "cli/failure.h"
+#include "cli/tensorboard.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,7 +13,7 @@
 enum { FIXED_SCALARS = 6 };
 
 struct metrics_file {
-  const property_list *properties;
+  const carom_properties *properties;
   char path[PATH_MAX];
   FILE *file;
   tensorboard *board;
@@ -48,7 +47,7 @@ static void print_number(FILE *out, double value) {
   fputs(text, out);
 }
 
-static void print_header(FILE *out, const property_list *properties) {
+static void print_header(FILE *out, const carom_properties *properties) {
   fputs("epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,seconds", out);
   for (int k = 0; k < properties->count; k++) {
     fputc(',', out);
@@ -60,7 +59,7 @@ static void print_header(FILE *out, const property_list *properties) {
       out);
 }
 
-static void print_epoch(FILE *out, const property_list *properties, const carom_epoch *e,
+static void print_epoch(FILE *out, const carom_properties *properties, const carom_epoch *e,
                         const double *theta) {
   fprintf(out, "%d,", e->epoch);
   print_number(out, e->loss);
@@ -73,7 +72,7 @@ static void print_epoch(FILE *out, const property_list *properties, const carom_
   fprintf(out, ",%d,%.6g", e->moves, e->seconds);
   for (int k = 0; k < properties->count; k++) {
     fputc(',', out);
-    print_number(out, property_value(&properties->items[k], theta));
+    print_number(out, carom_property_value(&properties->items[k], theta));
   }
   const carom_report *r = &e->report;
   fprintf(out, ",%lld,%lld,%lld,%lld,%lld,%lld,", (long long)r->time_steps, (long long)r->events,
@@ -86,7 +85,7 @@ static void print_epoch(FILE *out, const property_list *properties, const carom_
 /* ---- beginning and going on ------------------------------------------------------------------ */
 
 // the header line as text, for the caller to free
-static char *header_text(const property_list *properties) {
+static char *header_text(const carom_properties *properties) {
   char *text = NULL;
   size_t size;
   FILE *stream = open_memstream(&text, &size);
@@ -106,18 +105,17 @@ static long line_epoch(const char *line) {
 
 // copies the lines of the old file that the run still stands for
 static carom_status keep_lines(FILE *old, const char *path, const char *header, int epochs_done,
-                               atomic_file *kept, carom_error *error) {
+                               FILE *kept, carom_error *error) {
   char *line = NULL;
   size_t capacity = 0;
   carom_status status = CAROM_OK;
   if (getline(&line, &capacity, old) >= 0 && strcmp(line, header) != 0) {
-    status = error_set(error, CAROM_INVALID_DATA,
-                       "%s: has other columns than this run writes; move it away", path);
+    status = fail(error, CAROM_INVALID_DATA,
+                  "%s: has other columns than this run writes; move it away", path);
   }
   while (status == CAROM_OK && getline(&line, &capacity, old) >= 0) {
     const long epoch = line_epoch(line);
-    if (epoch < 1 || epoch > epochs_done) continue;
-    status = atomic_file_write(kept, line, strlen(line), error);
+    if (epoch >= 1 && epoch <= epochs_done) fputs(line, kept);
   }
   free(line);
   return status;
@@ -126,16 +124,20 @@ static carom_status keep_lines(FILE *old, const char *path, const char *header, 
 // writes the file anew: the header, and what is kept
 static carom_status rewrite(const char *path, const char *header, int epochs_done,
                             carom_error *error) {
-  atomic_file kept;
-  carom_status status = atomic_file_open(path, &kept, error);
-  if (status != CAROM_OK) return status;
-  status = atomic_file_write(&kept, header, strlen(header), error);
+  char *text = NULL;
+  size_t size;
+  FILE *kept = open_memstream(&text, &size);
+  if (kept == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  fputs(header, kept);
+  carom_status status = CAROM_OK;
   FILE *old = epochs_done > 0 ? fopen(path, "r") : NULL;
-  if (status == CAROM_OK && old != NULL)
-    status = keep_lines(old, path, header, epochs_done, &kept, error);
-  if (old != NULL) fclose(old);
-  if (status == CAROM_OK) return atomic_file_commit(&kept, error);
-  atomic_file_discard(&kept);
+  if (old != NULL) {
+    status = keep_lines(old, path, header, epochs_done, kept, error);
+    fclose(old);
+  }
+  if (fclose(kept) != 0) status = fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  if (status == CAROM_OK) status = carom_file_write(path, text, size, error);
+  free(text);
   return status;
 }
 
@@ -143,30 +145,29 @@ static carom_status open_files(metrics_file *m, const char *folder, int epochs_d
                                carom_error *error) {
   const int length = snprintf(m->path, sizeof m->path, "%s/metrics.csv", folder);
   if (length < 0 || (size_t)length >= sizeof m->path)
-    return error_set(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", folder);
+    return fail(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", folder);
   char *header = header_text(m->properties);
-  if (header == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
+  if (header == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
   carom_status status = rewrite(m->path, header, epochs_done, error);
   free(header);
   if (status != CAROM_OK) return status;
   m->file = fopen(m->path, "a");
   if (m->file == NULL) {
-    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path,
-                     strerror(errno));
+    return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path, strerror(errno));
   }
   return tensorboard_open(folder, &m->board, error);
 }
 
-carom_status metrics_open(const char *folder, const property_list *properties, int epochs_done,
+carom_status metrics_open(const char *folder, const carom_properties *properties, int epochs_done,
                           metrics_file **metrics, carom_error *error) {
   *metrics = NULL;
   metrics_file *m = calloc(1, sizeof *m);
-  if (m == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
+  if (m == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
   m->properties = properties;
   m->scalars = calloc((size_t)(FIXED_SCALARS + properties->count), sizeof *m->scalars);
   carom_status status = m->scalars != NULL
                             ? open_files(m, folder, epochs_done, error)
-                            : error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
+                            : fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
   if (status == CAROM_OK) {
     *metrics = m;
   } else {
@@ -179,8 +180,7 @@ carom_status metrics_add(metrics_file *m, const carom_epoch *e, const double *th
                          carom_error *error) {
   print_epoch(m->file, m->properties, e, theta);
   if (fflush(m->file) != 0 || ferror(m->file) != 0) {
-    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path,
-                     strerror(errno));
+    return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path, strerror(errno));
   }
   tensorboard_scalar *s = m->scalars;
   s[0] = (tensorboard_scalar){"loss/train", e->loss};
@@ -190,8 +190,8 @@ carom_status metrics_add(metrics_file *m, const carom_epoch *e, const double *th
   s[4] = (tensorboard_scalar){"failed_programs", (double)e->report.failed_programs};
   s[5] = (tensorboard_scalar){"moves", e->moves};
   for (int k = 0; k < m->properties->count; k++) {
-    const property *p = &m->properties->items[k];
-    s[FIXED_SCALARS + k] = (tensorboard_scalar){p->name, property_value(p, theta)};
+    const carom_property *p = &m->properties->items[k];
+    s[FIXED_SCALARS + k] = (tensorboard_scalar){p->name, carom_property_value(p, theta)};
   }
   return tensorboard_add(m->board, e->epoch, FIXED_SCALARS + m->properties->count, s, error);
 }

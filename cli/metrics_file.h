@@ -2,24 +2,22 @@
  * the run folder.
  *
  *   epoch, loss, validation_loss, best, learning_rate, gradient_norm, moves, seconds,
- *   one column for each learned property (learn/properties.h): friction, mass_ratio/b, ...,
+ *   one column for each learned property (carom_property): friction, mass_ratio/b, ...,
  *   time_steps, events, contacts, programs, degenerate_programs, failed_programs, worst_residual
  *
  * One line for each epoch, flushed when it is there. Numbers read back as they were; one that is not
  * finite (the validation loss without validation chunks) is an empty field. In TensorBoard the same
  * are loss/train, loss/validation, rate, gradient_norm, failed_programs, moves and the properties. */
-#ifndef CAROM_IO_METRICS_FILE_H
-#define CAROM_IO_METRICS_FILE_H
+#ifndef CAROM_CLI_METRICS_FILE_H
+#define CAROM_CLI_METRICS_FILE_H
 
 #include "carom.h"
-
-#include "learn/properties.h"
 
 typedef struct metrics_file metrics_file;
 
 /* Begins the metrics of a run in `folder`, or goes on with them: lines of epochs after
  * `epochs_done`, and a line that was cut short, are dropped. The properties must outlive it. */
-carom_status metrics_open(const char *folder, const property_list *properties, int epochs_done,
+carom_status metrics_open(const char *folder, const carom_properties *properties, int epochs_done,
                           metrics_file **metrics, carom_error *error);
 
 /* Adds an epoch; theta is what carom_model_theta gives. */
