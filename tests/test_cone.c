@@ -473,7 +473,7 @@ static void test_invalid(void **state) {
   // the derivative of what was not solved is zero, not garbage
   double f_bar[] = {1, 1};
   cone_cotangents bars = solve_vjp(&program, &s, 0, f_bar);
-  assert_true(bars.p[0] == 0 && bars.p[1] == 0 && bars.mu_bar[0] == 0 && bars.lower_bar[0] == 0);
+  assert_true(bars.p[0] == 0 && bars.p[1] == 0 && bars.mu[0] == 0 && bars.lower[0] == 0);
 }
 
 static void assert_refused(carom_cone_solver *solver, const carom_cone_program *program,

@@ -85,8 +85,8 @@ static void try_program(rng *r, const problem_kind *kind, tally *sum) {
   assert_finite(bars.p, size);
   assert_finite(bars.p2, size);
   assert_finite(bars.f2, size);
-  assert_finite(bars.mu_bar, count);
-  assert_finite(bars.lower_bar, count);
+  assert_finite(bars.mu, count);
+  assert_finite(bars.lower, count);
 }
 
 static void report(const tally *sum) {

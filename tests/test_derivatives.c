@@ -319,8 +319,10 @@ static void event_gradient(fixture *f) {
   contact_event_solve(&e, after, &impulses, &f->memory);
   event_status = CAROM_CONE_SOLVED;
   for (int i = 0; i < e.group.island_count; i++) {
-    if (impulses.info_c[i].status > event_status) event_status = impulses.info_c[i].status;
-    if (impulses.info_r[i].status > event_status) event_status = impulses.info_r[i].status;
+    if (impulses.compression.info[i].status > event_status)
+      event_status = impulses.compression.info[i].status;
+    if (impulses.restitution.info[i].status > event_status)
+      event_status = impulses.restitution.info[i].status;
   }
   memcpy(f->g_bar, f->weight, sizeof(double) * (size_t)n);
   contact_event_vjp(&e, before, &impulses, f->g_bar, f->x_bar, f->theta_bar, &f->memory);

@@ -129,10 +129,11 @@ static void check_event(golden_task *task, const json_t *event, event_errors *er
   bool determined = true;
   if (gyro) {
     double ours[3], theirs[3];
-    multiply_A(&e, impulses.f_c, ours);
+    multiply_A(&e, impulses.compression.f, ours);
     multiply_A(&e, f_c, theirs);
     errors->compression = fmax(errors->compression, largest_difference(ours, theirs, 3));
-    determined = impulses.state_c[0] != FREE_STICK && impulses.state_c[0] != INTERIOR;
+    determined =
+        impulses.compression.state[0] != FREE_STICK && impulses.compression.state[0] != INTERIOR;
   }
   if (determined) {
     errors->compared++;

@@ -9,6 +9,12 @@ envelope envelope_make(int size, const int *first, arena *scratch) {
   return (envelope){.size = size, .first = first, .start = start};
 }
 
+double envelope_largest_diagonal(const envelope *shape, const double *values) {
+  double largest = 0;
+  for (int i = 0; i < shape->size; i++) largest = fmax(largest, values[envelope_at(shape, i, i)]);
+  return largest;
+}
+
 /* Rows are short in most contact problems: four running sums, which compilers keep in one vector
  * register, without the overhead of a fully vectorised loop. */
 __attribute__((always_inline)) static inline double dot(const double *a, const double *b,

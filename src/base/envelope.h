@@ -18,6 +18,9 @@ static inline int envelope_at(const envelope *shape, int row, int column) {
   return shape->start[row] + column - shape->first[row];
 }
 
+/* The largest diagonal entry of an unfactorised matrix; 0 if none is positive. */
+double envelope_largest_diagonal(const envelope *shape, const double *values);
+
 /* Makes a shape from `first` (kept, not copied). */
 envelope envelope_make(int size, const int *first, arena *scratch);
 

@@ -64,17 +64,24 @@ typedef struct cone_solution {
 void cone_solve(const cone_program *program, const carom_cone_options *options, bool warm,
                 cone_solution *solution, arena *scratch);
 
+/* What the derivative makes of f_bar, in the caller's memory: p such that
+ *   b_bar = -p,   A_bar = -1/2 (p f' + f p')      (symmetric)
+ * and the cotangents of mu and lower. With the least-norm selection of a singular A there is a second
+ * pair, A_bar += 1/2 (p2 f2' + f2 p2'). */
+typedef struct cone_cotangents {
+  double *p;          /* [C] */
+  double *mu, *lower; /* [contact_count] */
+  double *p2, *f2;    /* [C], zero where there is no second pair */
+  bool has_second;
+} cone_cotangents;
+
 /* The derivative at a solution (cone_vjp.c). Where A is singular it is exact for all changes that
  * keep the rank of A on the contacts in question and b in its range, as changes of a mechanical
  * system do. At mu = 0, and by lower = 0 of a separating contact, it is the derivative to the
- * right. From f_bar [C] it gives p [C] such that
- *   b_bar = -p,   A_bar = -1/2 (p f' + f p')      (symmetric)
- * and writes mu_bar, lower_bar [contact_count]; with the least-norm selection of a singular A there
- * is a second pair, A_bar += 1/2 (p2 f2' + f2 p2'), whose p2, f2 [C] are zero otherwise;
- * *has_second tells. */
+ * right. */
 void cone_solve_vjp(const cone_program *program, const carom_cone_options *options,
-                    const cone_solution *solution, const double *f_bar, double *p, double *mu_bar,
-                    double *lower_bar, double *p2, double *f2, bool *has_second, arena *scratch);
+                    const cone_solution *solution, const double *f_bar, cone_cotangents *bars,
+                    arena *scratch);
 
 /* Natural-map residual: largest |f - P(f - rho s)| / rho, P the projection on cone and bound and
  * 1 / rho the mean diagonal entry of the contact's block of A; relative to the larger of the size

@@ -154,8 +154,9 @@ carom_status carom_cone_solver_solve(carom_cone_solver *solver, const carom_cone
 }
 
 // A_bar = -1/2 (p f' + f p') + 1/2 (p2 f2' + f2 p2')
-static void matrix_cotangent(int size, const double *p, const double *f, const double *p2,
-                             const double *f2, double *A_bar) {
+static void matrix_cotangent(int size, const double *f, const cone_cotangents *bars,
+                             double *A_bar) {
+  const double *p = bars->p, *p2 = bars->p2, *f2 = bars->f2;
   for (int i = 0; i < size; i++)
     for (int j = 0; j < size; j++)
       A_bar[(size_t)i * size + j] =
@@ -176,16 +177,18 @@ carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_ba
 
   arena *scratch = &solver->scratch;
   arena_mark mark = arena_save(scratch);
-  double *p = arena_doubles(scratch, 3 * size), *p2 = p + size, *f2 = p + 2 * size;
-  double *own_mu_bar = arena_doubles(scratch, 2 * count), *own_lower_bar = own_mu_bar + count;
-  bool has_second;
-  cone_solve_vjp(&solver->program, &solver->options, &solver->solution, f_bar, p, own_mu_bar,
-                 own_lower_bar, p2, f2, &has_second, scratch);
-  if (A_bar != NULL) matrix_cotangent(size, p, solver->solution.f, p2, f2, A_bar);
+  double *numbers = arena_doubles(scratch, 3 * size + 2 * count);
+  cone_cotangents bars = {.p = numbers,
+                          .p2 = numbers + size,
+                          .f2 = numbers + 2 * size,
+                          .mu = numbers + 3 * size,
+                          .lower = numbers + 3 * size + count};
+  cone_solve_vjp(&solver->program, &solver->options, &solver->solution, f_bar, &bars, scratch);
+  if (A_bar != NULL) matrix_cotangent(size, solver->solution.f, &bars, A_bar);
   if (b_bar != NULL)
-    for (int k = 0; k < size; k++) b_bar[k] = -p[k];
-  if (mu_bar != NULL) memcpy(mu_bar, own_mu_bar, sizeof(double) * (size_t)count);
-  if (lower_bar != NULL) memcpy(lower_bar, own_lower_bar, sizeof(double) * (size_t)count);
+    for (int k = 0; k < size; k++) b_bar[k] = -bars.p[k];
+  if (mu_bar != NULL) memcpy(mu_bar, bars.mu, sizeof(double) * (size_t)count);
+  if (lower_bar != NULL) memcpy(lower_bar, bars.lower, sizeof(double) * (size_t)count);
   arena_restore(scratch, mark);
   return error_clear(error);
 }

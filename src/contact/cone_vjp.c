@@ -203,17 +203,17 @@ static void interior_vjp(cone_adjoint *adjoint, double smoothing, arena *scratch
 }
 
 void cone_solve_vjp(const cone_program *given, const carom_cone_options *options,
-                    const cone_solution *solution, const double *f_bar, double *p, double *mu_bar,
-                    double *lower_bar, double *p2, double *f2, bool *has_second, arena *scratch) {
+                    const cone_solution *solution, const double *f_bar, cone_cotangents *bars,
+                    arena *scratch) {
   int count = given->contact_count, unknowns = count * given->dimension;
   size_t bytes = sizeof(double) * (size_t)unknowns;
-  *has_second = false;
-  memset(p2, 0, bytes);
-  memset(f2, 0, bytes);
+  bars->has_second = false;
+  memset(bars->p2, 0, bytes);
+  memset(bars->f2, 0, bytes);
   if (count == 0 || solution->info.status == CAROM_CONE_INVALID) {
-    memset(p, 0, bytes);
-    memset(mu_bar, 0, sizeof(double) * (size_t)count);
-    memset(lower_bar, 0, sizeof(double) * (size_t)count);
+    memset(bars->p, 0, bytes);
+    memset(bars->mu, 0, sizeof(double) * (size_t)count);
+    memset(bars->lower, 0, sizeof(double) * (size_t)count);
     return;
   }
   arena_mark mark = arena_save(scratch);
@@ -223,11 +223,11 @@ void cone_solve_vjp(const cone_program *given, const carom_cone_options *options
       .program = &program,
       .solution = solution,
       .f_bar = f_bar,
-      .p = p,
-      .mu_bar = mu_bar,
-      .lower_bar = lower_bar,
-      .p2 = p2,
-      .f2 = f2,
+      .p = bars->p,
+      .mu_bar = bars->mu,
+      .lower_bar = bars->lower,
+      .p2 = bars->p2,
+      .f2 = bars->f2,
       .s = arrays,
       .Ap = arrays + unknowns,
       .u = arrays + 2 * unknowns,
@@ -239,8 +239,8 @@ void cone_solve_vjp(const cone_program *given, const carom_cone_options *options
   if (solution->state[0] == INTERIOR)
     interior_vjp(&adjoint, options->smoothing, scratch);
   else
-    faces_vjp(&adjoint, has_second, scratch);
+    faces_vjp(&adjoint, &bars->has_second, scratch);
   for (int i = 0; i < count; i++)
-    if (given->lower[i] < 0) lower_bar[i] = 0;
+    if (given->lower[i] < 0) bars->lower[i] = 0;
   arena_restore(scratch, mark);
 }

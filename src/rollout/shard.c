@@ -119,8 +119,8 @@ static bool sample_event(const batch_job *job, worker *w, const double *x, doubl
   result->report.events++;
   result->report.contacts += w->active.count;
   for (int i = 0; i < event.group.island_count; i++) {
-    count_program(&result->report, &impulses.info_c[i]);
-    count_program(&result->report, &impulses.info_r[i]);
+    count_program(&result->report, &impulses.compression.info[i]);
+    count_program(&result->report, &impulses.restitution.info[i]);
   }
   arena_restore(&w->scratch, mark);
   return true;

@@ -51,10 +51,8 @@ cone_cotangents solve_vjp(const cone_program *program, const cone_solution *solu
   cone_cotangents bars = {.p = unwritten(size),
                           .p2 = unwritten(size),
                           .f2 = unwritten(size),
-                          .mu_bar = unwritten(count),
-                          .lower_bar = unwritten(count)};
-  bool has_second;
-  cone_solve_vjp(program, &options, solution, f_bar, bars.p, bars.mu_bar, bars.lower_bar, bars.p2,
-                 bars.f2, &has_second, &scratch);
+                          .mu = unwritten(count),
+                          .lower = unwritten(count)};
+  cone_solve_vjp(program, &options, solution, f_bar, &bars, &scratch);
   return bars;
 }

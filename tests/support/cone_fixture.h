@@ -16,12 +16,6 @@ int clear_memory(void **state);
 /* With the default options, but for the smoothing. */
 cone_solution solve(const cone_program *program, double smoothing);
 
-/* What cone_solve_vjp makes of f_bar. */
-typedef struct cone_cotangents {
-  double *p, *p2, *f2;        /* [C] */
-  double *mu_bar, *lower_bar; /* [contact_count] */
-} cone_cotangents;
-
 cone_cotangents solve_vjp(const cone_program *program, const cone_solution *solution,
                           double smoothing, const double *f_bar);
 

@@ -1,0 +1,98 @@
+/* What a contact event is made of, and the linear operators on it: the contact Jacobian J and the
+ * inverse mass M^ of bodies that keep to their equality constraints (appendix C.2),
+ *
+ *   M^ = M^-1 - M^-1 J_E' (J_E M^-1 J_E')^-1 J_E M^-1
+ *
+ * Vectors over points are [D]. Operators read and write the entries of touched assemblies only,
+ * since no impulse reaches the others; vectors over rows of J are [C], `dimension` for each contact. */
+#ifndef CAROM_CONTACT_EVENT_OPERATORS_H
+#define CAROM_CONTACT_EVENT_OPERATORS_H
+
+#include "contact/contact_group.h"
+#include "contact/program_log.h"
+
+/* Everything of an event that depends on x and the parameters only. */
+typedef struct contact_event {
+  const mechanics *mechanics;
+  const carom_rollout_options *options;
+  const double *x;
+  contact_group group;
+  int size;              /* C = contacts * dimension */
+  double *arm;           /* of the constraints of the touched assemblies */
+  double *factor;        /* of J_E M^-1 J_E' there */
+  double *geometric;     /* factor of J_E J_E' there, where v_C* needs it; else NULL */
+  double *mu;            /* [count] */
+  double *restitution;   /* [count] */
+  envelope *shape;       /* [island_count] of A */
+  double **A;            /* [island_count], epsilon included */
+  bool *held;            /* [C] axes along which the constraints let no impulse move anything */
+  program_log *failures; /* where programs that are not solved are kept; may be NULL */
+} contact_event;
+
+/* Cotangents that the reverse of an event collects, all of them added to. */
+typedef struct event_cotangents {
+  double *blocks; /* [block_count][dimension^2] of J, those of a contact from its first_block */
+  double *gap;    /* [count] */
+  double *x;      /* [D] through J_E */
+  double *theta;
+} event_cotangents;
+
+/* Contacts [begin, end) of an island. */
+static inline int island_begin(const contact_event *e, int island) {
+  return e->group.island_first[island];
+}
+static inline int island_end(const contact_event *e, int island) {
+  return e->group.island_first[island + 1];
+}
+
+/* A touched assembly, and its constraints [begin, end). */
+static inline const assembly *touched_at(const contact_event *e, int t) {
+  return &e->mechanics->system->assemblies[e->group.touched[t].assembly];
+}
+static inline int touched_begin(const contact_event *e, int t) {
+  return e->mechanics->assembly_constraint[e->group.touched[t].assembly];
+}
+static inline int touched_end(const contact_event *e, int t) {
+  return e->mechanics->assembly_constraint[e->group.touched[t].assembly + 1];
+}
+
+/* to = from, to = 0, to += scale * from */
+void event_copy(const contact_event *e, double *to, const double *from);
+void event_zero(const contact_event *e, double *to);
+void event_add(const contact_event *e, double scale, const double *from, double *to);
+
+/* rows = J v;  out += J' rows */
+void event_jacobian(const contact_event *e, const double *v, double *rows);
+void event_jacobian_transpose(const contact_event *e, const double *rows, double *out);
+
+/* blocks_bar += scale * rows (x) points: the cotangent of J that a term rows' J points gives. */
+void event_jacobian_outer(const contact_event *e, double scale, const double *rows,
+                          const double *points, double *blocks_bar);
+
+/* M^-1 and M^ on one assembly: out = M^-1 force; then, from out = M^-1 push, push -= J_E' lambda and
+ * out = M^-1 push, lambda = (J_E M^-1 J_E')^-1 J_E out, so that out = M^ (the push that was given). */
+void assembly_inverse_mass(const mechanics *m, const assembly *a, const double *force, double *out);
+void assembly_constrain(const contact_event *e, int assembly_index, double *out, double *push,
+                        double *lambda);
+
+/* M^ force on all touched assemblies, with what its derivative needs. */
+typedef struct mass_image {
+  double *u;      /* [D] M^ force */
+  double *push;   /* [D] force - J_E' lambda, so that u = M^-1 push */
+  double *lambda; /* [rows] */
+} mass_image;
+
+mass_image mass_image_of(const contact_event *e, const double *force, arena *memory);
+
+/* From the term left' M^ right of a scalar: the cotangents of x and theta. */
+void mass_image_vjp(const contact_event *e, const mass_image *left, const mass_image *right,
+                    const event_cotangents *bars);
+
+/* v += M^ J' f */
+void event_apply_impulse(const contact_event *e, const double *f, double *v, arena *scratch);
+
+/* Sets rows of held axes to zero. Impulses change nothing there: a velocity along one is drift off
+ * the constraints, and so is not to decide where a contact slides. */
+void event_drop_held(const contact_event *e, double *rows);
+
+#endif

@@ -1,0 +1,173 @@
+#include "contact/event_phase.h"
+
+#include "base/semidefinite.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Pivots below this share of the largest diagonal entry of A count as zero where b is brought into
+ * the range of A. It is the solver's own limit (SINGULAR_PIVOT of cone_active_set.c): with a smaller
+ * one a program that the solver called unbounded would stay so, with a larger one b would lose
+ * components that impulses can change. */
+static const double RANGE_PIVOT = 1e-11;
+
+cone_program phase_program(const contact_event *e, const phase_problem *problem, int island) {
+  int d = e->mechanics->system->dimension;
+  int begin = island_begin(e, island), end = island_end(e, island);
+  double speed = 0;
+  for (int i = begin * d; i < end * d; i++) speed = fmax(speed, fabs(problem->before[i]));
+  return (cone_program){.contact_count = end - begin,
+                        .dimension = d,
+                        .shape = e->shape[island],
+                        .A = e->A[island],
+                        .b = problem->b + begin * d,
+                        .mu = e->mu + begin,
+                        .lower = problem->lower + begin,
+                        .scale = speed};
+}
+
+/* The part of a phase's solution that belongs to one island. */
+static cone_solution island_solution(const contact_event *e, const phase_solution *solution,
+                                     int island) {
+  int d = e->mechanics->system->dimension, begin = island_begin(e, island);
+  return (cone_solution){.f = solution->f + begin * d,
+                         .state = solution->state + begin,
+                         .dual = solution->dual + begin * (d + 1),
+                         .info = solution->info[island]};
+}
+
+/* The program with b brought into the range of A, b <- A A^+ b. Velocities that drifted off the
+ * equality constraints can make a program unbounded; what is left is the part that impulses can
+ * change. */
+static cone_program within_range(cone_program program, arena *scratch) {
+  const envelope *shape = &program.shape;
+  double *b = arena_doubles(scratch, shape->size), *z = arena_doubles(scratch, shape->size);
+  double threshold = RANGE_PIVOT * envelope_largest_diagonal(shape, program.A);
+  semidefinite A = semidefinite_make(shape, program.A, threshold, scratch);
+  memcpy(z, program.b, sizeof(double) * (size_t)shape->size);
+  semidefinite_solve(&A, z);
+  envelope_multiply(shape, program.A, z, b);
+  program.b = b;
+  return program;
+}
+
+/* Is the normal of a contact of an island held? Then drift off the constraints alone would tell
+ * whether it pushes, and it is on the border of two states. */
+static bool has_held_normal(const contact_event *e, int island) {
+  int d = e->mechanics->system->dimension;
+  for (int c = island_begin(e, island); c < island_end(e, island); c++)
+    if (e->held[c * d]) return true;
+  return false;
+}
+
+void phase_solve(const contact_event *e, const phase_problem *problem, phase_solution *all,
+                 arena *scratch) {
+  for (int island = 0; island < e->group.island_count; island++) {
+    cone_program program = phase_program(e, problem, island);
+    cone_solution solution = island_solution(e, all, island);
+    cone_solve(&program, &e->options->cone, false, &solution, scratch);
+    if (solution.info.status > CAROM_CONE_DEGENERATE && e->failures != NULL)
+      program_log_add(e->failures, &program);
+    if (solution.info.status == CAROM_CONE_UNBOUNDED) {
+      // it stays a failure, but with an impulse that the bodies can bear
+      arena_mark mark = arena_save(scratch);
+      program = within_range(program, scratch);
+      cone_solve(&program, &e->options->cone, false, &solution, scratch);
+      if (solution.info.status <= CAROM_CONE_DEGENERATE)
+        solution.info.status = CAROM_CONE_UNBOUNDED;
+      arena_restore(scratch, mark);
+    }
+    if (solution.info.status == CAROM_CONE_SOLVED && has_held_normal(e, island))
+      solution.info.status = CAROM_CONE_DEGENERATE;
+    all->info[island] = solution.info;
+  }
+}
+
+/* ---- the derivative ---------------------------------------------------------------------------- */
+
+/* The derivative of the programs of all islands, from f_bar complete. */
+static cone_cotangents programs_vjp(const contact_event *e, const phase_problem *problem,
+                                    const phase_solution *all, phase_cotangents *phase,
+                                    arena *scratch) {
+  int d = e->mechanics->system->dimension;
+  cone_cotangents bars = {.p = phase->p,
+                          .mu = phase->mu,
+                          .lower = phase->lower,
+                          .p2 = arena_zeros(scratch, e->size),
+                          .f2 = arena_zeros(scratch, e->size)};
+  for (int island = 0; island < e->group.island_count; island++) {
+    int begin = island_begin(e, island);
+    cone_program program = phase_program(e, problem, island);
+    cone_solution solution = island_solution(e, all, island);
+    if (solution.info.status == CAROM_CONE_UNBOUNDED) program = within_range(program, scratch);
+    cone_cotangents part = {.p = bars.p + begin * d,
+                            .mu = bars.mu + begin,
+                            .lower = bars.lower + begin,
+                            .p2 = bars.p2 + begin * d,
+                            .f2 = bars.f2 + begin * d};
+    cone_solve_vjp(&program, &e->options->cone, &solution, phase->f + begin * d, &part, scratch);
+    bars.has_second = bars.has_second || part.has_second;
+  }
+  return bars;
+}
+
+/* The least-norm selection of a singular A = J M^ J' gives the term p2' dA f2. */
+static void selection_vjp(const contact_event *e, const double *p2, const double *f2,
+                          const event_cotangents *bars, arena *scratch) {
+  int n = e->mechanics->system->coordinate_count;
+  double *force_p = arena_zeros(scratch, n), *force_f = arena_zeros(scratch, n);
+  event_jacobian_transpose(e, p2, force_p);
+  event_jacobian_transpose(e, f2, force_f);
+  mass_image left = mass_image_of(e, force_p, scratch);
+  mass_image right = mass_image_of(e, force_f, scratch);
+  mass_image_vjp(e, &left, &right, bars);
+  event_jacobian_outer(e, 1, p2, right.u, bars->blocks);
+  event_jacobian_outer(e, 1, f2, left.u, bars->blocks);
+}
+
+/* With f_bar complete and p from the cone program's derivative, the terms of the update, of
+ * b = J v - target and of A = J M^ J',
+ *
+ *   f (x) M^ v+_bar  -  p (x) v  -  p (x) M^ J'f - f (x) M^ J'p ,
+ *
+ * add up: let alpha = v+_bar - J' p; then v_bar = alpha, J_bar = f (x) M^ alpha - p (x) v+, and M^
+ * enters as alpha' dM^ (J' f). */
+void phase_vjp(const contact_event *e, const phase_problem *problem, const phase_solution *solution,
+               const double *v_after, phase_cotangents *phase, const event_cotangents *bars,
+               arena *scratch) {
+  const carom_system *s = e->mechanics->system;
+  const double *f = solution->f;
+  arena_mark mark = arena_save(scratch);
+
+  // f_bar += J M^ v_bar
+  double *rows = arena_doubles(scratch, e->size);
+  event_jacobian(e, mass_image_of(e, phase->v, scratch).u, rows);
+  for (int i = 0; i < e->size; i++) phase->f[i] += rows[i];
+
+  // p; b is constant along held axes, and that A is too needs no care, since terms with M^ J_i' vanish
+  cone_cotangents cone = programs_vjp(e, problem, solution, phase, scratch);
+  const double *p = cone.p;
+  event_drop_held(e, cone.p);
+
+  // alpha = v_bar - J' p
+  for (int i = 0; i < e->size; i++) rows[i] = -p[i];
+  event_jacobian_transpose(e, rows, phase->v);
+
+  // alpha' dM^ (J' f), J_bar += f (x) M^ alpha - p (x) v+
+  double *force = arena_zeros(scratch, s->coordinate_count);
+  event_jacobian_transpose(e, f, force);
+  mass_image alpha = mass_image_of(e, phase->v, scratch);
+  mass_image beta = mass_image_of(e, force, scratch);
+  mass_image_vjp(e, &alpha, &beta, bars);
+  event_jacobian_outer(e, 1, f, alpha.u, bars->blocks);
+  event_jacobian_outer(e, -1, p, v_after, bars->blocks);
+  if (cone.has_second) selection_vjp(e, cone.p2, cone.f2, bars, scratch);
+
+  // A + epsilon I
+  if (e->options->contact == CAROM_CMR) {
+    double sum = 0;
+    for (int i = 0; i < e->size; i++) sum += cone.p2[i] * cone.f2[i] - p[i] * f[i];
+    bars->theta[s->segments[CAROM_REGULARIZER].offset] += sum;
+  }
+  arena_restore(scratch, mark);
+}
