@@ -34,7 +34,7 @@ static carom_status allocate(rollout_fixture *f, carom_error *error) {
     *trajectories[k] = calloc(f->all, sizeof(double));
     have = have && *trajectories[k] != NULL;
   }
-  f->theta_bar = calloc((size_t)carom_parameter_count(f->system), sizeof(double));
+  f->theta_bar = calloc((size_t)carom_parameters_count(f->system), sizeof(double));
   if (have && f->theta_bar != NULL) return CAROM_OK;
   return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
 }
@@ -62,8 +62,8 @@ static void fixture_free(rollout_fixture *f) {
 
 static void run_plain(void *user) {
   rollout_fixture *f = user;
-  f->status = carom_simulate(f->system, &f->options, NULL, BATCH, f->x0, f->v0, f->x, f->v, NULL,
-                             NULL, &f->error);
+  f->status = carom_system_simulate(f->system, &f->options, NULL, BATCH, f->x0, f->v0, f->x, f->v,
+                                    NULL, NULL, &f->error);
 }
 
 static void run_tape(void *user) {

@@ -77,21 +77,21 @@ static const struct argp argp = {.options = options,
 
 // parameters at the end of their range have a derivative to one side only: move them inside
 static void move_inside(setup *s, table *t) {
-  const carom_segment_info friction = carom_parameter_segment(s->system, CAROM_FRICTION);
+  const carom_segment_info friction = carom_parameters_segment(s->system, CAROM_FRICTION);
   for (int k = 0; k < friction.size; k++) {
     double *value = &s->theta[friction.offset + k];
     if (*value >= MARGIN) continue;
     *value += 0.1;
     t->moved_friction++;
   }
-  const carom_segment_info restitution = carom_parameter_segment(s->system, CAROM_RESTITUTION);
+  const carom_segment_info restitution = carom_parameters_segment(s->system, CAROM_RESTITUTION);
   for (int k = 0; k < restitution.size; k++) {
     double *value = &s->theta[restitution.offset + k];
     if (*value >= MARGIN && *value <= 1.0 - MARGIN) continue;
     *value = *value < MARGIN ? 0.1 : 0.9;
     t->moved_restitution++;
   }
-  double *epsilon = &s->theta[carom_parameter_segment(s->system, CAROM_REGULARIZER).offset];
+  double *epsilon = &s->theta[carom_parameters_segment(s->system, CAROM_REGULARIZER).offset];
   if (*epsilon <= 0.0) {
     *epsilon = 0.01;
     t->moved_regularizer = true;
@@ -109,8 +109,8 @@ static carom_status collect(const arguments *a, setup *s, chunk_set chunks[2], c
     status = fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories", s->batch);
   }
   if (status == CAROM_OK) {
-    status = carom_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0, x, v, contact,
-                            NULL, error);
+    status = carom_system_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0, x, v,
+                                   contact, NULL, error);
   }
   if (status == CAROM_OK) {
     status = chunks_collect(s, x, v, contact, s->options.steps + 1, a->run.seed, &chunks[0],

@@ -264,7 +264,7 @@ static void apply_options(const run_options *given, setup *s) {
 }
 
 static carom_status load_parameters(const run_options *given, setup *s, carom_error *error) {
-  s->theta = malloc(sizeof(double) * (size_t)(carom_parameter_count(s->system) + 1));
+  s->theta = malloc(sizeof(double) * (size_t)(carom_parameters_count(s->system) + 1));
   if (s->theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   carom_parameters_default(s->system, s->theta);
   if (given->parameters != NULL) {
@@ -272,7 +272,7 @@ static carom_status load_parameters(const run_options *given, setup *s, carom_er
     if (status != CAROM_OK) return status;
   }
   if (given->epsilon >= 0.0) {
-    s->theta[carom_parameter_segment(s->system, CAROM_REGULARIZER).offset] = given->epsilon;
+    s->theta[carom_parameters_segment(s->system, CAROM_REGULARIZER).offset] = given->epsilon;
   }
   return CAROM_OK;
 }
@@ -300,7 +300,7 @@ static carom_status read_states(const run_options *given, setup *s, carom_error 
   s->batch = read.batch;
   s->x0 = read.x;
   s->v0 = read.v;
-  status = carom_system_check_state(s->system, s->batch, s->x0, s->v0, given->tolerance, error);
+  status = carom_system_check_states(s->system, s->batch, s->x0, s->v0, given->tolerance, error);
   return status == CAROM_OK ? CAROM_OK : fail_at(error, given->init);
 }
 

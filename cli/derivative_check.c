@@ -108,7 +108,7 @@ static void checker_init(checker *c, const setup *s, const chunk_set *chunks, ui
   *c = (checker){.s = s, .chunks = chunks, .options = s->options, .state = state_size(s)};
   c->options.steps = CHUNK_STEPS;
   c->options.progress = NULL;
-  c->theta_count = carom_parameter_count(s->system);
+  c->theta_count = carom_parameters_count(s->system);
   arena_init(&c->memory);
   int count = chunks->count, state = (int)c->state, all = count * CHUNK_STATES * state;
   c->wx = arena_doubles(&c->memory, all);
@@ -189,12 +189,12 @@ static carom_status run_base(checker *c, carom_error *error) {
 const char *check_segment_name(const carom_system *system, int segment) {
   if (segment == CHECK_X0) return "initial x";
   if (segment == CHECK_V0) return "initial v";
-  return carom_parameter_segment(system, (carom_segment)(segment - CHECK_THETA)).name;
+  return carom_parameters_segment(system, (carom_segment)(segment - CHECK_THETA)).name;
 }
 
 static int segment_size(const checker *c, int segment) {
   if (segment < CHECK_THETA) return (int)c->state;
-  return carom_parameter_segment(c->s->system, (carom_segment)(segment - CHECK_THETA)).size;
+  return carom_parameters_segment(c->s->system, (carom_segment)(segment - CHECK_THETA)).size;
 }
 
 // the derivative of chunk k by a segment
@@ -203,7 +203,7 @@ static const double *segment_bar(const checker *c, int segment, int k) {
   if (segment == CHECK_V0) return c->v0_bar + (size_t)k * c->state;
   carom_segment id = (carom_segment)(segment - CHECK_THETA);
   return c->theta_bar + (size_t)k * (size_t)c->theta_count +
-         carom_parameter_segment(c->s->system, id).offset;
+         carom_parameters_segment(c->s->system, id).offset;
 }
 
 static double root_mean_square(const double *values, int count) {
@@ -219,7 +219,7 @@ static double segment_scale(const checker *c, int segment) {
     return 10.0 * fmax(1.0, root_mean_square(c->chunks->v0, c->chunks->count * (int)c->state));
   }
   const carom_segment id = (carom_segment)(segment - CHECK_THETA);
-  const carom_segment_info info = carom_parameter_segment(c->s->system, id);
+  const carom_segment_info info = carom_parameters_segment(c->s->system, id);
   double size = root_mean_square(c->s->theta + info.offset, info.size);
   // epsilon must stay positive
   if (id == CAROM_REGULARIZER) return fmin(1.0, 1e3 * size);
@@ -233,7 +233,7 @@ static void perturb(checker *c, int segment, const double *direction, double ste
   double *moved = segment == CHECK_X0 ? c->x0 : c->v0;
   if (segment >= CHECK_THETA) {
     const carom_segment_info info =
-        carom_parameter_segment(c->s->system, (carom_segment)(segment - CHECK_THETA));
+        carom_parameters_segment(c->s->system, (carom_segment)(segment - CHECK_THETA));
     moved = c->theta + info.offset;
     count = info.size;
   }

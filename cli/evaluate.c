@@ -112,13 +112,13 @@ static void print_contact_row(const char *label, const carom_evaluation *e, int 
 static void print_contacts(const evaluate_outcome *o) {
   const carom_evaluation *e = o->result;
   const int count = carom_system_describe(o->system).contact_count;
-  const int friction = carom_parameter_segment(o->system, CAROM_FRICTION).offset;
-  const int restitution = carom_parameter_segment(o->system, CAROM_RESTITUTION).offset;
+  const int friction = carom_parameters_segment(o->system, CAROM_FRICTION).offset;
+  const int restitution = carom_parameters_segment(o->system, CAROM_RESTITUTION).offset;
   if (count == 0) return;
   printf("\n  %-20s %10s %10s %12s %10s %9s %8s\n", "contact", "friction", "scene", "restitution",
          "scene", "states", "chunks");
   const bool shared = carom_system_describe(o->system).shared_properties;
-  if (shared && carom_model_options_of(o->model).shared_properties) {
+  if (shared && carom_model_describe(o->model).options.shared_properties) {
     int64_t states = 0, chunks = carom_chunks_with_contact(&o->data->train);
     for (int k = 0; k < count; k++) states += e->counts[k].states;
     print_contact_row("all", e, friction, restitution, states, chunks);
@@ -149,7 +149,7 @@ static void print_inertia(const evaluate_outcome *o, int body_index) {
 static void print_moments(const evaluate_outcome *o, int body_index) {
   const carom_evaluation *e = o->result;
   const int d = carom_system_describe(o->system).dimension;
-  const int first = carom_parameter_segment(o->system, CAROM_LOG_MOMENT).offset + body_index * d;
+  const int first = carom_parameters_segment(o->system, CAROM_LOG_MOMENT).offset + body_index * d;
   if (d == 2) print_inertia(o, body_index);
   for (int k = 0; k < d && d == 3; k++) {
     char label[64];
@@ -174,7 +174,7 @@ static void print_bodies(const evaluate_outcome *o) {
 }
 
 static void print_text(const evaluate_request *a, const evaluate_outcome *o) {
-  const carom_model_options used = carom_model_options_of(o->model);
+  const carom_model_options used = carom_model_describe(o->model).options;
   const carom_evaluation *e = o->result;
   printf("run            %s: %s of %s, checkpoint %s\n", a->run, carom_model_options_name(&used),
          carom_system_describe(o->system).name, checkpoint_names[a->checkpoint]);

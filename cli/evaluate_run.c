@@ -52,7 +52,7 @@ static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, ca
   }
   if (status == CAROM_OK) status = carom_dataset_read(o->system, file, &options, &o->data, error);
   if (status != CAROM_OK) return status;
-  double dt = carom_model_options_of(o->model).dt;
+  double dt = carom_model_describe(o->model).options.dt;
   if (fabs(o->data->dt - dt) > 1e-9 * dt)
     return fail(error, CAROM_INVALID_DATA,
                 "%s: its time step is %.12g, the model was trained with %.12g", file, o->data->dt,
@@ -64,7 +64,7 @@ static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, ca
 }
 
 json_t *evaluate_describe(const evaluate_request *a, const evaluate_outcome *o) {
-  const carom_model_options used = carom_model_options_of(o->model);
+  const carom_model_options used = carom_model_describe(o->model).options;
   char *text = carom_evaluation_json(o->result, o->system);
   json_t *value = text != NULL ? json_loads(text, 0, NULL) : NULL;
   free(text);

@@ -95,7 +95,7 @@ static carom_status allocate(const setup *s, work *w, carom_error *error) {
   w->v_bar = calloc(all, sizeof(double));
   w->x0_bar = calloc(batch * state_size(s), sizeof(double));
   w->v0_bar = calloc(batch * state_size(s), sizeof(double));
-  w->theta_bar = calloc((size_t)carom_parameter_count(s->system) + 1, sizeof(double));
+  w->theta_bar = calloc((size_t)carom_parameters_count(s->system) + 1, sizeof(double));
   w->loss_each = calloc(batch, sizeof(double));
   if (w->x_bar != NULL && w->v_bar != NULL && w->x0_bar != NULL && w->v0_bar != NULL &&
       w->theta_bar != NULL && w->loss_each != NULL) {
@@ -195,7 +195,7 @@ static void print_text(const arguments *a, const setup *s, const work *w) {
   printf("|gradient| by initial x    %.9g\n", norm(w->x0_bar, count));
   printf("|gradient| by initial v    %.9g\n", norm(w->v0_bar, count));
   for (int k = 0; k < CAROM_SEGMENT_COUNT; k++) {
-    const carom_segment_info segment = carom_parameter_segment(s->system, (carom_segment)k);
+    const carom_segment_info segment = carom_parameters_segment(s->system, (carom_segment)k);
     if (segment.size == 0) continue;
     printf("|gradient| by %-12s %.9g\n", segment.name,
            norm(w->theta_bar + segment.offset, (size_t)segment.size));
@@ -215,7 +215,7 @@ static void print_as_json(const arguments *a, const setup *s, const work *w) {
                             json_number(norm(w->v0_bar, count)));
   json_t *parameters = json_object();
   for (int k = 0; k < CAROM_SEGMENT_COUNT; k++) {
-    const carom_segment_info segment = carom_parameter_segment(s->system, (carom_segment)k);
+    const carom_segment_info segment = carom_parameters_segment(s->system, (carom_segment)k);
     const double *values = w->theta_bar + segment.offset;
     json_object_set_new(parameters, segment.name, array_json(values, (size_t)segment.size));
     json_object_set_new(norms, segment.name, json_number(norm(values, (size_t)segment.size)));

@@ -77,7 +77,7 @@ static void parse_models(struct argp_state *state, char *text, name_list *list) 
   for (char *name; (name = strsep(&text, ",")) != NULL;) {
     carom_model_options unused = {0};
     carom_error error;
-    if (carom_model_options_by_name(name, &unused, &error) != CAROM_OK)
+    if (carom_model_options_by_name(&unused, name, &error) != CAROM_OK)
       argp_error(state, "--models: %s", error.message);
     add_name(state, "--models", list, name);
   }
@@ -199,8 +199,8 @@ static void print_run(const train_run *r, const carom_evaluation *e) {
          carom_system_describe(r->system).name, r->given->model, (unsigned long long)r->given->seed,
          carom_trainer_describe(r->trainer).epochs_done, e->chunk.relative.mean,
          e->chunk.relative.half_width);
-  const carom_segment_info mu = carom_parameter_segment(r->system, CAROM_FRICTION);
-  const carom_segment_info bounce = carom_parameter_segment(r->system, CAROM_RESTITUTION);
+  const carom_segment_info mu = carom_parameters_segment(r->system, CAROM_FRICTION);
+  const carom_segment_info bounce = carom_parameters_segment(r->system, CAROM_RESTITUTION);
   if (r->config.model.shared_properties && mu.size > 0)
     printf("  mu %.5f (%.3g)  e %.5f (%.3g)", e->theta[mu.offset], e->scene_theta[mu.offset],
            e->theta[bounce.offset], e->scene_theta[bounce.offset]);

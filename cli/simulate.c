@@ -93,7 +93,7 @@ static energy_range energies(const setup *s, const carom_trajectories *data, int
   for (int k = 0; k < data->batch; k++) {
     size_t at = ((size_t)k * (size_t)data->state_count + (size_t)state) * state_size(s);
     double kinetic, potential;
-    carom_energy(s->system, s->theta, data->x + at, data->v + at, &kinetic, &potential);
+    carom_system_energy(s->system, s->theta, data->x + at, data->v + at, &kinetic, &potential);
     range.sum += kinetic + potential;
     range.low = fmin(range.low, kinetic + potential);
     range.high = fmax(range.high, kinetic + potential);
@@ -155,8 +155,8 @@ static carom_status simulate(const arguments *a, setup *s, carom_trajectories *d
   if (a->run.dump_failures != NULL) {
     status = run_with_dump(s, a->run.dump_failures, data, report, error);
   } else {
-    status = carom_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0, data->x,
-                            data->v, data->contact, report, error);
+    status = carom_system_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0,
+                                   data->x, data->v, data->contact, report, error);
   }
   progress_end(&bar);
   *seconds = seconds_now() - bar.start;

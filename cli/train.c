@@ -34,7 +34,7 @@ static void print_text(const train_run *r, const double *learned, const double *
   const carom_trainer_info s = carom_trainer_describe(r->trainer);
   printf("scene          %s (%s)\n", info.name, info.description);
   printf("model          %s, %d parameters\n", carom_model_options_name(&r->config.model),
-         carom_model_parameter_count(r->model));
+         carom_model_describe(r->model).parameter_count);
   printf("epochs         %d of %d, %.3g s\n", s.epochs_done, r->config.train.epochs, seconds);
   if (s.best_epoch > 0) {
     printf("best           epoch %d, %s loss %.6g\n", s.best_epoch,
@@ -67,8 +67,8 @@ static void print_as_json(const train_run *r, const double *learned, const doubl
   const bool any = r->last.epoch > 0;
   print_json(json_pack("{ss ss si si si so so so so so so ss}", "scene", info.name, "model",
                        carom_model_options_name(&r->config.model), "parameters",
-                       carom_model_parameter_count(r->model), "epochs", s.epochs_done, "best_epoch",
-                       s.best_epoch, "best_loss", json_number(s.best_loss), "loss",
+                       carom_model_describe(r->model).parameter_count, "epochs", s.epochs_done,
+                       "best_epoch", s.best_epoch, "best_loss", json_number(s.best_loss), "loss",
                        json_number(any ? r->last.loss : NAN), "validation_loss",
                        json_number(any ? r->last.validation_loss : NAN), "properties", properties,
                        "report", json_report(&r->report), "seconds", json_number(seconds), "folder",
@@ -76,7 +76,7 @@ static void print_as_json(const train_run *r, const double *learned, const doubl
 }
 
 static carom_status print_results(const train_run *r, double seconds, carom_error *error) {
-  const size_t size = (size_t)carom_parameter_count(r->system) + 1;
+  const size_t size = (size_t)carom_parameters_count(r->system) + 1;
   double *learned = calloc(size, sizeof(double)), *truth = calloc(size, sizeof(double));
   carom_status status = learned != NULL && truth != NULL
                             ? best_theta(r, learned, error)

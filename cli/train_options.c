@@ -149,7 +149,7 @@ static void check_complete(const train_arguments *a, struct argp_state *state) {
 static void parse_model(train_arguments *a, char *text, struct argp_state *state) {
   carom_model_options unused = {0};
   carom_error error;
-  if (carom_model_options_by_name(text, &unused, &error) != CAROM_OK)
+  if (carom_model_options_by_name(&unused, text, &error) != CAROM_OK)
     argp_error(state, "--model %s: %s", text, error.message);
   a->model = text;
 }
@@ -227,7 +227,7 @@ static carom_status apply_model(const train_arguments *a, carom_model_options *o
   if (a->paper || a->no_elastic_term) o->elastic_term = false;
   if (a->paper) o->initial_friction = 1.0;
   if (a->initial_friction > 0.0) o->initial_friction = a->initial_friction;
-  return a->model != NULL ? carom_model_options_by_name(a->model, o, error) : CAROM_OK;
+  return a->model != NULL ? carom_model_options_by_name(o, a->model, error) : CAROM_OK;
 }
 
 // data of the user's own is named by its absolute path: a run folder may be used from anywhere

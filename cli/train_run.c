@@ -118,7 +118,7 @@ static carom_status make_trainer(train_run *r, carom_error *error) {
   if (status == CAROM_OK)
     status = carom_trainer_create(r->model, r->data, &train, &r->trainer, error);
   if (status != CAROM_OK) return status;
-  r->theta = calloc((size_t)carom_parameter_count(r->system) + 1, sizeof(double));
+  r->theta = calloc((size_t)carom_parameters_count(r->system) + 1, sizeof(double));
   if (r->theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return carom_model_properties(r->model, &r->properties, error);
 }
@@ -175,8 +175,8 @@ static void show_epoch(train_run *r, const carom_epoch *e) {
   char validation[32] = "", properties[64] = "";
   if (isfinite(e->validation_loss))
     snprintf(validation, sizeof validation, "  val %.3e", e->validation_loss);
-  const carom_segment_info mu = carom_parameter_segment(r->system, CAROM_FRICTION);
-  const carom_segment_info bounce = carom_parameter_segment(r->system, CAROM_RESTITUTION);
+  const carom_segment_info mu = carom_parameters_segment(r->system, CAROM_FRICTION);
+  const carom_segment_info bounce = carom_parameters_segment(r->system, CAROM_RESTITUTION);
   if (r->config.model.shared_properties && mu.size > 0) {
     snprintf(properties, sizeof properties, "  mu %.4f  e %.4f", r->theta[mu.offset],
              r->theta[bounce.offset]);

@@ -91,7 +91,7 @@ static inputs some_direction(int state, int parameters) {
 
 static void print_segments(const carom_system *system, const inputs *bar) {
   for (int segment = 0; segment < CAROM_SEGMENT_COUNT; segment++) {
-    const carom_segment_info info = carom_parameter_segment(system, (carom_segment)segment);
+    const carom_segment_info info = carom_parameters_segment(system, (carom_segment)segment);
     printf("  by %-12s", info.name);
     for (int i = 0; i < info.size; i++) printf(" %10.6f", bar->theta[info.offset + i]);
     printf("\n");
@@ -102,7 +102,7 @@ static int compare(const carom_system *system, carom_rollout *rollout, int steps
                    carom_error *error) {
   const carom_system_info info = carom_system_describe(system);
   const int state = info.point_count * info.dimension;
-  const int parameters = carom_parameter_count(system);
+  const int parameters = carom_parameters_count(system);
   if (state > MAX_STATE || parameters > MAX_PARAMETERS) return give_up("the system is too large");
   const size_t last =
       (size_t)(steps * state); // of the state after the last step: the disk's centre

@@ -21,7 +21,7 @@ static double energy_at(const carom_system *system, int steps, int sample, int s
   const size_t at = ((size_t)sample * (size_t)(steps + 1) + (size_t)step) *
                     (size_t)(info.point_count * info.dimension);
   double kinetic, potential;
-  carom_energy(system, NULL, x + at, v + at, &kinetic, &potential);
+  carom_system_energy(system, NULL, x + at, v + at, &kinetic, &potential);
   return kinetic + potential;
 }
 
@@ -60,8 +60,8 @@ static int simulate(const carom_system *system, carom_error *error) {
   if (x0 == NULL || v0 == NULL || x == NULL || v == NULL || contacts == NULL) {
     fprintf(stderr, "simulate: out of memory\n");
   } else if (carom_system_sample(system, SEED, BATCH, x0, v0, error) != CAROM_OK ||
-             carom_simulate(system, &options, NULL, BATCH, x0, v0, x, v, contacts, &report,
-                            error) != CAROM_OK) {
+             carom_system_simulate(system, &options, NULL, BATCH, x0, v0, x, v, contacts, &report,
+                                   error) != CAROM_OK) {
     result = give_up(error);
   } else {
     printf("%s: %d bodies, %d steps of %g\n", info.name, info.body_count, options.steps,

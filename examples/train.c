@@ -74,14 +74,14 @@ static carom_status train(session *s, carom_error *error) {
 /* Learned beside true values of one kind of property. */
 static void print_segment(const session *s, carom_segment which, const double *learned,
                           const double *truth) {
-  const carom_segment_info info = carom_parameter_segment(s->system, which);
+  const carom_segment_info info = carom_parameters_segment(s->system, which);
   for (int k = 0; k < info.size; k++)
     printf("%s[%d]: learned %.4f, true %.4f\n", info.name, k, learned[info.offset + k],
            truth[info.offset + k]);
 }
 
 static void print_properties(const session *s) {
-  const size_t size = (size_t)carom_parameter_count(s->system);
+  const size_t size = (size_t)carom_parameters_count(s->system);
   double *learned = malloc(size * sizeof *learned), *truth = malloc(size * sizeof *truth);
   if (learned != NULL && truth != NULL) {
     carom_model_theta(s->model, learned);
@@ -116,8 +116,8 @@ static carom_status compare(const session *s, bool *same, carom_error *error) {
   carom_status status = predict(s, s->model, saved, saved + size, error);
   if (status == CAROM_OK) status = predict(s, s->loaded, loaded, loaded + size, error);
   if (status == CAROM_OK)
-    status = carom_simulate(s->system, &simulation, NULL, 1, s->data->test.x, s->data->test.v,
-                            truth, truth + size, NULL, NULL, error);
+    status = carom_system_simulate(s->system, &simulation, NULL, 1, s->data->test.x,
+                                   s->data->test.v, truth, truth + size, NULL, NULL, error);
   if (status == CAROM_OK) {
     double off = 0;
     for (size_t i = 0; i < state; i++)

@@ -124,9 +124,9 @@ CAROM_API carom_status carom_system_sample(const carom_system *system, uint64_t 
 /* Checks `count` states: finite, and equality constraints held to `tolerance` (positions relative
  * to the constraint's length, velocities relative to the speed). The message names the first one
  * that is not. */
-CAROM_API carom_status carom_system_check_state(const carom_system *system, int count,
-                                                const double *x, const double *v, double tolerance,
-                                                carom_error *error);
+CAROM_API carom_status carom_system_check_states(const carom_system *system, int count,
+                                                 const double *x, const double *v, double tolerance,
+                                                 carom_error *error);
 
 /* States to begin with, one for each sample. */
 typedef struct carom_states {
@@ -137,7 +137,7 @@ typedef struct carom_states {
 } carom_states;
 
 /* Files with /x and /v [batch][point_count][dimension]. Of a trajectory file the first states are
- * taken. Reading checks shapes and finite numbers; carom_system_check_state says whether the
+ * taken. Reading checks shapes and finite numbers; carom_system_check_states says whether the
  * constraints hold. */
 CAROM_API carom_status carom_states_read(const carom_system *system, const char *path,
                                          carom_states *states, carom_error *error);
@@ -166,9 +166,9 @@ typedef struct carom_segment_info {
   int size;
 } carom_segment_info;
 
-CAROM_API int carom_parameter_count(const carom_system *system);
-CAROM_API carom_segment_info carom_parameter_segment(const carom_system *system,
-                                                     carom_segment segment);
+CAROM_API int carom_parameters_count(const carom_system *system);
+CAROM_API carom_segment_info carom_parameters_segment(const carom_system *system,
+                                                      carom_segment segment);
 
 /* Fills theta with the scene's values. */
 CAROM_API void carom_parameters_default(const carom_system *system, double *theta);
@@ -336,7 +336,7 @@ CAROM_API carom_report carom_rollout_report(const carom_rollout *rollout);
 
 /* The derivative of the last run. x_bar, v_bar (either may be NULL) are cotangents of the whole
  * trajectory [batch][steps + 1][point_count][dimension]. Overwrites x0_bar, v0_bar
- * [batch][point_count][dimension] and theta_bar [carom_parameter_count], each may be NULL. */
+ * [batch][point_count][dimension] and theta_bar [carom_parameters_count], each may be NULL. */
 CAROM_API carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar,
                                          const double *v_bar, double *x0_bar, double *v0_bar,
                                          double *theta_bar, carom_error *error);
@@ -348,15 +348,16 @@ CAROM_API carom_cone_program carom_rollout_failure(const carom_rollout *rollout,
 
 /* Simulates once without keeping a tape; x, v [batch][steps + 1][point_count][dimension] and
  * contacts [batch][steps + 1] are the caller's; contacts and report may be NULL. */
-CAROM_API carom_status carom_simulate(const carom_system *system,
-                                      const carom_rollout_options *options, const double *theta,
-                                      int batch, const double *x0, const double *v0, double *x,
-                                      double *v, uint8_t *contacts, carom_report *report,
-                                      carom_error *error);
+CAROM_API carom_status carom_system_simulate(const carom_system *system,
+                                             const carom_rollout_options *options,
+                                             const double *theta, int batch, const double *x0,
+                                             const double *v0, double *x, double *v,
+                                             uint8_t *contacts, carom_report *report,
+                                             carom_error *error);
 
 /* Kinetic and potential energy of one state. theta may be NULL. */
-CAROM_API void carom_energy(const carom_system *system, const double *theta, const double *x,
-                            const double *v, double *kinetic, double *potential);
+CAROM_API void carom_system_energy(const carom_system *system, const double *theta, const double *x,
+                                   const double *v, double *kinetic, double *potential);
 
 /* ---- Files of rollouts ----------------------------------------------------------------------- */
 
@@ -390,7 +391,7 @@ typedef struct carom_gradient {
   const double *loss_each; /* [batch] */
   const double *x0_bar;    /* [batch][point_count][dimension] */
   const double *v0_bar;
-  const double *theta_bar; /* [carom_parameter_count] */
+  const double *theta_bar; /* [carom_parameters_count] */
 } carom_gradient;
 
 /* A file with /loss, /loss_each, /d_x0, /d_v0 and /d_mass, /d_moment, /d_friction, ... for the
@@ -523,7 +524,7 @@ CAROM_API carom_model_options carom_model_default_options(const carom_system *sy
 CAROM_API int carom_model_name_count(void);
 CAROM_API const char *carom_model_name(int index);
 /* Sets contact and dynamics of `options` by name, and tells the name of those that are set. */
-CAROM_API carom_status carom_model_options_by_name(const char *name, carom_model_options *options,
+CAROM_API carom_status carom_model_options_by_name(carom_model_options *options, const char *name,
                                                    carom_error *error);
 CAROM_API const char *carom_model_options_name(const carom_model_options *options);
 
@@ -532,24 +533,30 @@ CAROM_API carom_status carom_model_create(const carom_system *system,
                                           const carom_model_options *options, carom_model **model,
                                           carom_error *error);
 CAROM_API void carom_model_destroy(carom_model *model);
-CAROM_API carom_model_options carom_model_options_of(const carom_model *model);
-CAROM_API const carom_system *carom_model_system(const carom_model *model);
+
+typedef struct carom_model_info {
+  const carom_system *system;
+  carom_model_options options;
+  int parameter_count; /* learnable numbers */
+  int array_count;     /* arrays that they stand in */
+} carom_model_info;
+
+CAROM_API carom_model_info carom_model_describe(const carom_model *model);
+
 /* Threads of predictions from here on; 0: all. The result is the same. */
 CAROM_API void carom_model_set_threads(carom_model *model, int threads);
 
 /* The learnable parameters as one vector, owned by the model and open to change. Segments in order:
  * mass, moment (logarithms), friction (before relu), restitution (before the hard sigmoid),
  * regularizer (before softplus, if learned), then weight and bias of each layer. */
-CAROM_API int carom_model_parameter_count(const carom_model *model);
 CAROM_API double *carom_model_parameters(carom_model *model);
-CAROM_API int carom_model_array_count(const carom_model *model);
 
-typedef struct carom_model_array {
+typedef struct carom_array_info {
   char name[24];             /* "mass", "friction", "weight0", "bias0", ... */
   int offset, rows, columns; /* size = rows * columns, row-major; a weight is [out][in] */
-} carom_model_array;
+} carom_array_info;
 
-CAROM_API carom_model_array carom_model_array_of(const carom_model *model, int index);
+CAROM_API carom_array_info carom_model_array(const carom_model *model, int index);
 
 /* What the parameters stand for, as engine parameters theta (masses, moments, friction,
  * restitution, regularizer; gravity and stiffness as in the scene, unused). */
@@ -580,7 +587,7 @@ CAROM_API void carom_properties_free(carom_properties *properties);
 CAROM_API double carom_property_value(const carom_property *property, const double *theta);
 
 /* Loss mean |predicted - true| over all entries of (x, v) of `count` chunks, each predicted from its
- * first state, and its gradient [carom_model_parameter_count] (NULL: the loss alone). `indices`
+ * first state, and its gradient [parameter_count] (NULL: the loss alone). `indices`
  * picks chunks (NULL: the first `count`). report may be NULL. */
 CAROM_API carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
                                         const int *indices, double *loss, double *gradient,

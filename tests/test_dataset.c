@@ -70,8 +70,9 @@ static void assert_motion(const carom_system *system, const carom_chunks *chunks
   double *x = malloc(sizeof(double) * each), *v = malloc(sizeof(double) * each);
   for (int k = 0; k < chunks->count; k++) {
     const double *from_x = chunks->x + (size_t)k * each, *from_v = chunks->v + (size_t)k * each;
-    assert_int_equal(carom_simulate(system, &o, NULL, 1, from_x, from_v, x, v, NULL, NULL, NULL),
-                     CAROM_OK);
+    assert_int_equal(
+        carom_system_simulate(system, &o, NULL, 1, from_x, from_v, x, v, NULL, NULL, NULL),
+        CAROM_OK);
     for (size_t i = 0; i < each; i++) assert_true(fabs(x[i] - from_x[i]) <= 1e-9);
     for (size_t i = 0; i < each; i++) assert_true(fabs(v[i] - from_v[i]) <= 1e-7);
   }
@@ -189,8 +190,8 @@ static void seeds_and_splits_differ(void **state) {
 static void assert_constraints(const carom_system *system, const carom_chunks *chunks,
                                double tolerance) {
   carom_error error;
-  if (carom_system_check_state(system, chunks->count * chunks->states, chunks->x, chunks->v,
-                               tolerance, &error) != CAROM_OK)
+  if (carom_system_check_states(system, chunks->count * chunks->states, chunks->x, chunks->v,
+                                tolerance, &error) != CAROM_OK)
     fail_msg("%s", error.message);
 }
 
@@ -309,7 +310,8 @@ static recording record(const char *scene, int count, int steps) {
   o.steps = steps;
   assert_int_equal(carom_system_sample(r.system, 5, count, x0, v0, NULL), CAROM_OK);
   assert_int_equal(
-      carom_simulate(r.system, &o, NULL, count, x0, v0, r.x, r.v, r.contact, NULL, NULL), CAROM_OK);
+      carom_system_simulate(r.system, &o, NULL, count, x0, v0, r.x, r.v, r.contact, NULL, NULL),
+      CAROM_OK);
   free(x0);
   free(v0);
   return r;

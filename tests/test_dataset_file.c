@@ -210,7 +210,7 @@ static void write_trajectories(const fixture *f, const char *path, int states, b
   o.steps = states - 1;
   assert_int_equal(carom_system_sample(f->cp3, 1, 20, x0, v0, NULL), CAROM_OK);
   assert_int_equal(
-      carom_simulate(f->cp3, &o, NULL, 20, x0, v0, data.x, data.v, data.contact, NULL, NULL),
+      carom_system_simulate(f->cp3, &o, NULL, 20, x0, v0, data.x, data.v, data.contact, NULL, NULL),
       CAROM_OK);
   carom_trajectories written = data;
   for (int k = 0; k < states; k++) t[k] = 3 + 0.01 * k;

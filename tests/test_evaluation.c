@@ -30,8 +30,8 @@ typedef struct fixture {
 } fixture;
 
 static double *segment(carom_model *model, const char *name, int *size) {
-  for (int k = 0; k < carom_model_array_count(model); k++) {
-    const carom_model_array s = carom_model_array_of(model, k);
+  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
+    const carom_array_info s = carom_model_array(model, k);
     if (strcmp(s.name, name) != 0) continue;
     *size = s.rows * s.columns;
     return carom_model_parameters(model) + s.offset;
@@ -51,11 +51,11 @@ static carom_model *make_true_model(const carom_system *system, const char *name
   carom_model_options m = carom_model_default_options(system);
   m.hidden_size = 8;
   carom_model *model = NULL;
-  if (carom_model_options_by_name(name, &m, NULL) != CAROM_OK ||
+  if (carom_model_options_by_name(&m, name, NULL) != CAROM_OK ||
       carom_model_create(system, &m, &model, NULL) != CAROM_OK)
     return NULL;
   memset(carom_model_parameters(model), 0,
-         sizeof(double) * (size_t)carom_model_parameter_count(model));
+         sizeof(double) * (size_t)carom_model_describe(model).parameter_count);
   fill(model, "mass", log(mass));
   fill(model, "friction", -1);
   fill(model, "restitution", 4);
@@ -110,9 +110,9 @@ static void estimates(void **state) {
 // the true values in the equations of a model that cannot be exact: that is what it reaches
 static void floor_of_a_model(void **state) {
   fixture *f = *state;
-  double *theta = malloc(sizeof(double) * (size_t)carom_parameter_count(f->system));
+  double *theta = malloc(sizeof(double) * (size_t)carom_parameters_count(f->system));
   carom_parameters_default(f->system, theta);
-  const double mass = exp(theta[carom_parameter_segment(f->system, CAROM_LOG_MASS).offset]);
+  const double mass = exp(theta[carom_parameters_segment(f->system, CAROM_LOG_MASS).offset]);
   free(theta);
   carom_model *kept = f->model;
   f->model = make_true_model(f->system, "cmr-cd-chnn", mass);
@@ -191,7 +191,7 @@ static void energies_are_the_scenes(void **state) {
   const horizon *h = &e->extended;
   for (int k = 0; k < h->count * h->states; k += 17) {
     double kinetic, potential;
-    carom_energy(f->system, NULL, h->x + k * 10, h->v + k * 10, &kinetic, &potential);
+    carom_system_energy(f->system, NULL, h->x + k * 10, h->v + k * 10, &kinetic, &potential);
     assert_true(fabs(e->energy[k] - kinetic - potential) < 1e-12);
   }
 }

@@ -83,7 +83,7 @@ static bool event_case_draw(event_case *c, rng *random, double friction, double 
 
 static double kinetic_energy(const event_case *c, const double *v) {
   double kinetic;
-  carom_energy(c->system, c->theta, c->x, v, &kinetic, NULL);
+  carom_system_energy(c->system, c->theta, c->x, v, &kinetic, NULL);
   return kinetic;
 }
 
@@ -419,8 +419,8 @@ static void test_held_axes_in_motion(void **state) {
       options.steps = STEPS;
       carom_report r;
       carom_error error;
-      if (carom_simulate(c.system, &options, NULL, SAMPLES, x0, v0, x, v, NULL, &r, &error) !=
-          CAROM_OK)
+      if (carom_system_simulate(c.system, &options, NULL, SAMPLES, x0, v0, x, v, NULL, &r,
+                                &error) != CAROM_OK)
         fail_msg("%s", error.message);
       assert_true(r.events > 0 && r.failed_programs == 0 && r.worst_residual < 1e-10);
       if (variant % 2 == 0 && k == 2) assert_true(r.degenerate_programs > 0);

@@ -409,14 +409,14 @@ static void parameters_round_trip(void **state) {
   fixture *f = *state;
   const carom_system *systems[] = {f->cp3, f->gyro};
   for (int k = 0; k < 2; k++) {
-    int count = carom_parameter_count(systems[k]);
+    int count = carom_parameters_count(systems[k]);
     double *theta = calloc((size_t)count, sizeof(double));
     double *read = calloc((size_t)count, sizeof(double));
     carom_parameters_default(systems[k], theta);
     carom_parameters_default(systems[k], read);
-    theta[carom_parameter_segment(systems[k], CAROM_LOG_MASS).offset] = 0.7;
-    theta[carom_parameter_segment(systems[k], CAROM_FRICTION).offset] = 0.3;
-    theta[carom_parameter_segment(systems[k], CAROM_GRAVITY).offset] = 0.25;
+    theta[carom_parameters_segment(systems[k], CAROM_LOG_MASS).offset] = 0.7;
+    theta[carom_parameters_segment(systems[k], CAROM_FRICTION).offset] = 0.3;
+    theta[carom_parameters_segment(systems[k], CAROM_GRAVITY).offset] = 0.25;
     assert_int_equal(carom_parameters_write(systems[k], theta, "p.h5", NULL), CAROM_OK);
     assert_int_equal(carom_parameters_read(systems[k], "p.h5", read, NULL), CAROM_OK);
     // log(exp(p)) rounds
@@ -462,7 +462,7 @@ static void bad_parameters(void **state) {
     assert_int_not_equal(carom_parameters_read(f->cp3, "p.h5", theta, &error), CAROM_OK);
     assert_message(&error, error.status, cases[k].piece);
     assert_message(&error, error.status, "p.h5");
-    size_t size = sizeof(double) * (size_t)carom_parameter_count(f->cp3);
+    size_t size = sizeof(double) * (size_t)carom_parameters_count(f->cp3);
     assert_memory_equal(theta, before, size);
   }
 }
@@ -497,7 +497,7 @@ static void gradient_written(void **state) {
   free(values);
   h5_axis contacts = {"possible contacts", 3};
   assert_int_equal(h5_read_doubles(reader, "d_friction", 1, &contacts, &values, NULL), CAROM_OK);
-  assert_true(values[0] == 100 + carom_parameter_segment(f->cp3, CAROM_FRICTION).offset);
+  assert_true(values[0] == 100 + carom_parameters_segment(f->cp3, CAROM_FRICTION).offset);
   free(values);
   h5_axis moments[] = {{"bodies", 3}, {"dimension", 2}};
   assert_int_equal(h5_read_doubles(reader, "d_moment", 2, moments, &values, NULL), CAROM_OK);

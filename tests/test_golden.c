@@ -201,8 +201,8 @@ static void test_trajectories(void **state) {
       uint8_t *contacts = malloc((size_t)states);
       carom_error error;
       assert_int_equal(
-          carom_simulate(s, &options, task.mechanics.theta, 1, z0, z0 + s->coordinate_count, our_x,
-                         our_v, contacts, NULL, &error),
+          carom_system_simulate(s, &options, task.mechanics.theta, 1, z0, z0 + s->coordinate_count,
+                                our_x, our_v, contacts, NULL, &error),
           CAROM_OK);
       int step_x = parting_step(our_x, x, states, s->coordinate_count, 1e-6);
       int step_v = parting_step(our_v, v, states, s->coordinate_count, 1e-6);

@@ -279,8 +279,8 @@ static void golden_segment_name(const char *ours, char *theirs, size_t size) {
 }
 
 static void take_parameters(carom_model *m, const json_t *values) {
-  for (int i = 0; i < carom_model_array_count(m); i++) {
-    carom_model_array segment = carom_model_array_of(m, i);
+  for (int i = 0; i < carom_model_describe(m).array_count; i++) {
+    carom_array_info segment = carom_model_array(m, i);
     char name[48];
     int count;
     golden_segment_name(segment.name, name, sizeof name);
@@ -294,8 +294,8 @@ static void take_parameters(carom_model *m, const json_t *values) {
 /* Worst relative difference of a vector over all segments, each relative to its largest entry. */
 static double compare_segments(const carom_model *m, const json_t *values, const double *ours) {
   double worst = 0;
-  for (int i = 0; i < carom_model_array_count(m); i++) {
-    carom_model_array segment = carom_model_array_of(m, i);
+  for (int i = 0; i < carom_model_describe(m).array_count; i++) {
+    carom_array_info segment = carom_model_array(m, i);
     char name[48];
     int count;
     golden_segment_name(segment.name, name, sizeof name);
@@ -315,8 +315,8 @@ static double compare_segments(const carom_model *m, const json_t *values, const
 /* Marks parameters whose gradient is zero but for the reference's solver error (below 1e-12): Adam
  * divides by its size, so that it moves them visibly. */
 static void mark_noise(const carom_model *m, const json_t *gradients, bool *noise) {
-  for (int i = 0; i < carom_model_array_count(m); i++) {
-    carom_model_array segment = carom_model_array_of(m, i);
+  for (int i = 0; i < carom_model_describe(m).array_count; i++) {
+    carom_array_info segment = carom_model_array(m, i);
     char name[48];
     int count;
     golden_segment_name(segment.name, name, sizeof name);
@@ -329,8 +329,8 @@ static void mark_noise(const carom_model *m, const json_t *gradients, bool *nois
 
 static double compare_parameters(carom_model *m, const json_t *values, const bool *noise) {
   double worst = 0;
-  for (int i = 0; i < carom_model_array_count(m); i++) {
-    carom_model_array segment = carom_model_array_of(m, i);
+  for (int i = 0; i < carom_model_describe(m).array_count; i++) {
+    carom_array_info segment = carom_model_array(m, i);
     char name[48];
     int count;
     golden_segment_name(segment.name, name, sizeof name);
@@ -399,7 +399,7 @@ static void test_golden_steps(void **state) {
     golden_training_open(&g, tasks[k][0], tasks[k][1]);
     carom_chunks *chunks = &g.dataset.train;
     g.dataset.dt = carom_system_describe(g.system).dt;
-    int parameters = carom_model_parameter_count(g.model);
+    int parameters = carom_model_describe(g.model).parameter_count;
     double *gradient = malloc(sizeof(double) * (size_t)parameters);
     bool *noise = calloc((size_t)parameters, sizeof(bool));
     carom_trainer_options options = carom_trainer_paper_options();
@@ -471,7 +471,7 @@ static void simulate_chunks(const carom_system *s, int count, carom_chunks *chun
   carom_rollout_options options = carom_rollout_default_options(s);
   for (uint64_t seed = 0; placed < count; seed++) {
     assert_int_equal(carom_system_sample(s, seed, 1, x0, v0, &error), CAROM_OK);
-    assert_int_equal(carom_simulate(s, &options, NULL, 1, x0, v0, x, v, flags, NULL, &error),
+    assert_int_equal(carom_system_simulate(s, &options, NULL, 1, x0, v0, x, v, flags, NULL, &error),
                      CAROM_OK);
     for (int t = 0; t + states <= steps + 1; t++) {
       if (flags[t] || !flags[t + 2]) continue;
@@ -503,12 +503,12 @@ static void test_loss_derivatives(void **state) {
       options.learn_regularizer = true;
       options.single_precision = false;
       options.seed = (uint64_t)(kind + 1);
-      assert_int_equal(carom_model_options_by_name(carom_model_name(kind), &options, &error),
+      assert_int_equal(carom_model_options_by_name(&options, carom_model_name(kind), &error),
                        CAROM_OK);
       loss_case c;
       assert_int_equal(carom_model_create(s, &options, &c.model, &error), CAROM_OK);
       simulate_chunks(s, 3, &c.chunks);
-      int count = carom_model_parameter_count(c.model);
+      int count = carom_model_describe(c.model).parameter_count;
       // a potential that is flat at first meets the truth of bp5 and bd5, where the loss has a kink
       rng other;
       rng_seed(&other, 4, (uint64_t)(10 * k + kind));
@@ -520,8 +520,8 @@ static void test_loss_derivatives(void **state) {
       rng random;
       rng_seed(&random, 2, (uint64_t)(10 * k + kind));
       double worst = 0;
-      for (int i = 0; i < carom_model_array_count(c.model); i++) {
-        carom_model_array segment = carom_model_array_of(c.model, i);
+      for (int i = 0; i < carom_model_describe(c.model).array_count; i++) {
+        carom_array_info segment = carom_model_array(c.model, i);
         double error_here =
             gradient_error(loss_value, &c, carom_model_parameters(c.model) + segment.offset,
                            gradient + segment.offset, segment.rows * segment.columns, &random);
@@ -560,7 +560,7 @@ static void test_same_bits_from_any_threads(void **state) {
     options.single_precision = single;
     carom_model *m;
     assert_int_equal(carom_model_create(s, &options, &m, &error), CAROM_OK);
-    int count = carom_model_parameter_count(m);
+    int count = carom_model_describe(m).parameter_count;
     double *result = malloc(sizeof(double) * (size_t)(count + 1));
     assert_int_equal(
         carom_model_loss(m, &chunks, chunks.count, NULL, result + count, result, NULL, &error),
@@ -613,7 +613,7 @@ static void test_prediction_and_errors(void **state) {
   options.hidden_layers = 0;
   carom_model *none;
   assert_int_equal(carom_model_create(s, &options, &none, &error), CAROM_INVALID_ARGUMENT);
-  assert_int_equal(carom_model_options_by_name("clnn", &options, &error), CAROM_INVALID_ARGUMENT);
+  assert_int_equal(carom_model_options_by_name(&options, "clnn", &error), CAROM_INVALID_ARGUMENT);
   carom_model_destroy(m);
   free(chunks.x);
   free(chunks.v);

@@ -64,7 +64,7 @@ static uint64_t hash_of_run(const batch *b, int threads, carom_contact_model con
     fail_msg("%s", error.message);
   size_t numbers = (size_t)b->count * (size_t)(options.steps + 1) * (size_t)b->size;
   size_t state = sizeof(double) * (size_t)(b->count * b->size);
-  size_t parameters = sizeof(double) * (size_t)carom_parameter_count(b->system);
+  size_t parameters = sizeof(double) * (size_t)carom_parameters_count(b->system);
   double *x0_bar = malloc(state), *v0_bar = malloc(state), *theta_bar = malloc(parameters);
   // the loss 1/2 (|x|^2 + |v|^2) of the whole trajectory
   assert_int_equal(
@@ -129,7 +129,7 @@ static void test_no_allocation_once_warm(void **state) {
   }
 }
 
-/* carom_simulate gives what a rollout gives, and every sample what it gives alone. */
+/* carom_system_simulate gives what a rollout gives, and every sample what it gives alone. */
 static void test_simulate_agrees_with_rollout(void **state) {
   (void)state;
   batch b;
@@ -140,8 +140,8 @@ static void test_simulate_agrees_with_rollout(void **state) {
   double *x = malloc(sizeof(double) * numbers), *v = malloc(sizeof(double) * numbers);
   uint8_t *contacts = malloc((size_t)(b.count * (options.steps + 1)));
   carom_report report;
-  assert_int_equal(carom_simulate(b.system, &options, NULL, b.count, b.x0, b.v0, x, v, contacts,
-                                  &report, &error),
+  assert_int_equal(carom_system_simulate(b.system, &options, NULL, b.count, b.x0, b.v0, x, v,
+                                         contacts, &report, &error),
                    CAROM_OK);
   carom_rollout *rollout = make_rollout(&b, &options);
   assert_int_equal(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), CAROM_OK);
@@ -161,9 +161,10 @@ static void test_simulate_agrees_with_rollout(void **state) {
   int last = b.count - 1, state_size = b.size * (options.steps + 1);
   double *alone_x = malloc(sizeof(double) * (size_t)state_size);
   double *alone_v = malloc(sizeof(double) * (size_t)state_size);
-  assert_int_equal(carom_simulate(b.system, &options, NULL, 1, b.x0 + last * b.size,
-                                  b.v0 + last * b.size, alone_x, alone_v, NULL, NULL, &error),
-                   CAROM_OK);
+  assert_int_equal(
+      carom_system_simulate(b.system, &options, NULL, 1, b.x0 + last * b.size, b.v0 + last * b.size,
+                            alone_x, alone_v, NULL, NULL, &error),
+      CAROM_OK);
   assert_memory_equal(alone_x, x + last * state_size, sizeof(double) * (size_t)state_size);
   carom_rollout_destroy(rollout);
   free(alone_x);
@@ -209,9 +210,9 @@ static void test_bad_calls(void **state) {
          CAROM_INVALID_ARGUMENT, "no finished run");
 
   // bad numbers
-  double *theta = malloc(sizeof(double) * (size_t)carom_parameter_count(b.system));
+  double *theta = malloc(sizeof(double) * (size_t)carom_parameters_count(b.system));
   carom_parameters_default(b.system, theta);
-  theta[carom_parameter_segment(b.system, CAROM_FRICTION).offset] = -1;
+  theta[carom_parameters_segment(b.system, CAROM_FRICTION).offset] = -1;
   expect(carom_rollout_run(rollout, theta, b.x0, b.v0, &error), &error, CAROM_INVALID_ARGUMENT,
          "friction");
   b.x0[b.size + 3] = NAN;
@@ -270,9 +271,9 @@ static void test_failures_are_kept(void **state) {
   batch b;
   batch_open(&b, "gyro", 16);
   carom_rollout_options options = carom_rollout_default_options(b.system);
-  double *theta = malloc(sizeof(double) * (size_t)carom_parameter_count(b.system));
+  double *theta = malloc(sizeof(double) * (size_t)carom_parameters_count(b.system));
   carom_parameters_default(b.system, theta);
-  theta[carom_parameter_segment(b.system, CAROM_FRICTION).offset] = 10;
+  theta[carom_parameters_segment(b.system, CAROM_FRICTION).offset] = 10;
   for (int i = 0; i < b.count * b.size; i++) b.v0[i] += 0.05 * sin(i);
   carom_error error;
   carom_rollout *rollout = make_rollout(&b, &options);

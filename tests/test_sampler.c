@@ -80,7 +80,7 @@ static void check_draws(fixture *f, int count) {
   for (int i = 0; i < count; i++) {
     carom_error error;
     draw(f, i);
-    if (carom_system_check_state(f->system, 1, f->x, f->v, 1e-12, &error) != CAROM_OK)
+    if (carom_system_check_states(f->system, 1, f->x, f->v, 1e-12, &error) != CAROM_OK)
       fail_msg("%s, draw %d: %s", f->system->name, i, error.message);
   }
 }

@@ -109,7 +109,7 @@ static void check_golden_states(const carom_system *system, const json_t *file) 
   for (int b = 0; b < count / (2 * size); b++) {
     carom_error error;
     const double *x = z0 + b * 2 * size;
-    if (carom_system_check_state(system, 1, x, x + size, tolerance, &error) != CAROM_OK)
+    if (carom_system_check_states(system, 1, x, x + size, tolerance, &error) != CAROM_OK)
       fail_msg("%s: %s", system->name, error.message);
   }
   free(z0);
@@ -297,12 +297,12 @@ static void contact_indices_and_labels(void **state) {
 static void parameters_and_their_checks(void **state) {
   (void)state;
   carom_system *bd5 = load_system("bd5");
-  int count = carom_parameter_count(bd5);
+  int count = carom_parameters_count(bd5);
   double *theta = malloc(sizeof(double) * (size_t)count);
   carom_parameters_default(bd5, theta);
   int next = 0;
   for (int s = 0; s < CAROM_SEGMENT_COUNT; s++) {
-    carom_segment_info segment = carom_parameter_segment(bd5, (carom_segment)s);
+    carom_segment_info segment = carom_parameters_segment(bd5, (carom_segment)s);
     assert_int_equal(segment.offset, next);
     next += segment.size;
   }
@@ -323,7 +323,7 @@ static void parameters_and_their_checks(void **state) {
              {CAROM_LOG_MASS, 2, NAN, "log_mass[2] (c) is nan; it must be finite"},
              {CAROM_LOG_MOMENT, 9, INFINITY, "log_moment[9] (e) is inf; it must be finite"}};
   for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-    int place = carom_parameter_segment(bd5, bad[i].segment).offset + bad[i].entry;
+    int place = carom_parameters_segment(bd5, bad[i].segment).offset + bad[i].entry;
     double kept = theta[place];
     theta[place] = bad[i].value;
     // (-nan and nan are the same to a reader)
@@ -337,7 +337,7 @@ static void parameters_and_their_checks(void **state) {
   // point masses have no moments: zeros
   carom_system *cp3 = load_system("cp3");
   double small[18];
-  assert_int_equal(carom_parameter_count(cp3), 18);
+  assert_int_equal(carom_parameters_count(cp3), 18);
   carom_parameters_default(cp3, small);
   for (int k = 0; k < 6; k++) assert_near(small[3 + k], 0, 0);
   assert_int_equal(carom_parameters_check(cp3, small, &error), CAROM_OK);
@@ -500,19 +500,19 @@ static void states_are_checked(void **state) {
   // straight down, at rest
   double x[12] = {0, -0.35, 0, -0.75, 0, -1.1, 0, -0.35, 0, -0.75, 0, -1.1}, v[12] = {0};
   carom_error error;
-  assert_int_equal(carom_system_check_state(cp3, 2, x, v, 1e-9, &error), CAROM_OK);
+  assert_int_equal(carom_system_check_states(cp3, 2, x, v, 1e-9, &error), CAROM_OK);
   x[9] = -0.76;
-  assert_int_equal(carom_system_check_state(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_system_check_states(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
   assert_non_null(strstr(error.message, "state 1: position violates joints[1]"));
   assert_non_null(strstr(error.message, "is 0.41, should be 0.4 (off by 0.01)"));
   x[9] = -0.75;
   v[1] = 0.5;
-  assert_int_equal(carom_system_check_state(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_system_check_states(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
   assert_non_null(strstr(error.message, "state 0: velocity violates joints[0]"));
   v[1] = NAN;
-  assert_int_equal(carom_system_check_state(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_system_check_states(cp3, 2, x, v, 1e-9, &error), CAROM_INVALID_DATA);
   assert_non_null(strstr(error.message, "velocity of body 'a' (point 0, coordinate 1)"));
-  assert_int_equal(carom_system_check_state(cp3, 1, NULL, v, 1, &error), CAROM_INVALID_ARGUMENT);
+  assert_int_equal(carom_system_check_states(cp3, 1, NULL, v, 1, &error), CAROM_INVALID_ARGUMENT);
   carom_system_destroy(cp3);
 }
 
@@ -542,8 +542,8 @@ static void round_trip(void **state) {
   for (int i = 0; i < carom_scene_count(); i++) {
     carom_system *first = load_system(carom_scene_name(i));
     carom_system *second = parse_system(carom_system_describe(first).json);
-    int count = carom_parameter_count(first);
-    assert_int_equal(carom_parameter_count(second), count);
+    int count = carom_parameters_count(first);
+    assert_int_equal(carom_parameters_count(second), count);
     double *theta = malloc(sizeof(double) * (size_t)count * 2);
     carom_parameters_default(first, theta);
     carom_parameters_default(second, theta + count);

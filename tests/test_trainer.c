@@ -58,7 +58,7 @@ static carom_trainer *make_trainer(const data_fixture *f, carom_model *model,
 }
 
 static void assert_same_parameters(carom_model *a, carom_model *b) {
-  const size_t count = (size_t)carom_model_parameter_count(a);
+  const size_t count = (size_t)carom_model_describe(a).parameter_count;
   assert_memory_equal(carom_model_parameters(a), carom_model_parameters(b), count * sizeof(double));
 }
 
@@ -322,8 +322,8 @@ static void stopping_changes_nothing(void **state) {
 /* ---- trouble --------------------------------------------------------------------------------- */
 
 static int segment_offset(const carom_model *model, const char *name) {
-  for (int k = 0; k < carom_model_array_count(model); k++) {
-    const carom_model_array s = carom_model_array_of(model, k);
+  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
+    const carom_array_info s = carom_model_array(model, k);
     if (strcmp(s.name, name) == 0) return s.offset;
   }
   fail_msg("no segment %s", name);
@@ -337,7 +337,7 @@ static void not_finite(void **state) {
   const carom_trainer_options options = train_options();
   carom_trainer *trainer = make_trainer(f, model, &options);
   assert_int_equal(carom_trainer_epoch(trainer, NULL, NULL), CAROM_OK);
-  const size_t bytes = sizeof(double) * (size_t)carom_model_parameter_count(model);
+  const size_t bytes = sizeof(double) * (size_t)carom_model_describe(model).parameter_count;
   double *parameters = carom_model_parameters(model);
   double *kept = malloc(bytes), *moments = malloc(bytes);
   const int weight = segment_offset(model, "weight0");

@@ -44,7 +44,7 @@ static int model_values(const carom_model_options *o, named_value *values) {
 const char *carom_model_options_name(const carom_model_options *o) {
   for (int k = 0; k < carom_model_name_count(); k++) {
     carom_model_options named = *o;
-    if (carom_model_options_by_name(carom_model_name(k), &named, NULL) != CAROM_OK) continue;
+    if (carom_model_options_by_name(&named, carom_model_name(k), NULL) != CAROM_OK) continue;
     if (named.contact == o->contact && named.dynamics == o->dynamics) return carom_model_name(k);
   }
   return "";
@@ -140,15 +140,15 @@ static carom_status write_values(h5_writer *writer, int count, const named_value
 }
 
 // a column is stored as a row, anything else as a matrix
-static int array_axes(const carom_model_array *s, h5_axis axes[2]) {
+static int array_axes(const carom_array_info *s, h5_axis axes[2]) {
   axes[0] = (h5_axis){"rows", s->rows};
   axes[1] = (h5_axis){"columns", s->columns};
   return s->columns == 1 ? 1 : 2;
 }
 
 static carom_status write_model(h5_writer *writer, const carom_model *model, carom_error *error) {
-  const carom_model_options options = carom_model_options_of(model);
-  const carom_system_info info = carom_system_describe(carom_model_system(model));
+  const carom_model_options options = carom_model_describe(model).options;
+  const carom_system_info info = carom_system_describe(carom_model_describe(model).system);
   char seed[32];
   snprintf(seed, sizeof seed, "%" PRIu64, options.seed);
   named_value values[MOST_VALUES];
@@ -161,8 +161,8 @@ static carom_status write_model(h5_writer *writer, const carom_model *model, car
   if (status == CAROM_OK) status = h5_write_text_attribute(writer, "model_seed", seed, error);
   // the parameters are open to change only through a model that is not constant
   const double *parameters = carom_model_parameters((carom_model *)model);
-  for (int k = 0; status == CAROM_OK && k < carom_model_array_count(model); k++) {
-    const carom_model_array s = carom_model_array_of(model, k);
+  for (int k = 0; status == CAROM_OK && k < carom_model_describe(model).array_count; k++) {
+    const carom_array_info s = carom_model_array(model, k);
     h5_axis axes[2];
     const int rank = array_axes(&s, axes);
     status = h5_write_doubles(writer, s.name, rank, axes, parameters + s.offset, error);
@@ -256,7 +256,7 @@ static carom_status read_name(const h5_reader *reader, const char *path,
                               carom_model_options *options, carom_error *error) {
   char *name;
   if (!h5_read_text_attribute(reader, "model", &name)) return missing(path, "model", error);
-  carom_status status = carom_model_options_by_name(name, options, error);
+  carom_status status = carom_model_options_by_name(options, name, error);
   free(name);
   if (status == CAROM_OK) return CAROM_OK;
   error_prefix(error, "%s", path);
@@ -300,8 +300,8 @@ static carom_status read_model_options(const h5_reader *reader, const char *path
 static carom_status read_parameters(h5_reader *reader, const carom_model *model, double *parameters,
                                     carom_error *error) {
   carom_status status = CAROM_OK;
-  for (int k = 0; status == CAROM_OK && k < carom_model_array_count(model); k++) {
-    const carom_model_array s = carom_model_array_of(model, k);
+  for (int k = 0; status == CAROM_OK && k < carom_model_describe(model).array_count; k++) {
+    const carom_array_info s = carom_model_array(model, k);
     h5_axis axes[2];
     const int rank = array_axes(&s, axes);
     double *values;
@@ -381,12 +381,13 @@ static carom_status compare_text(const h5_reader *reader, const char *path, cons
 
 static carom_status compare_model(const h5_reader *reader, const char *path,
                                   const carom_model *model, carom_error *error) {
-  const carom_model_options options = carom_model_options_of(model);
+  const carom_model_options options = carom_model_describe(model).options;
   named_value values[MOST_VALUES];
   int count = model_values(&options, values);
   values[count++] = (named_value){.name = "dt", .value = options.dt};
   carom_status status = check_version(reader, path, error);
-  if (status == CAROM_OK) status = check_scene(reader, path, carom_model_system(model), error);
+  if (status == CAROM_OK)
+    status = check_scene(reader, path, carom_model_describe(model).system, error);
   if (status == CAROM_OK)
     status = compare_text(reader, path, "model", carom_model_options_name(&options), error);
   if (status == CAROM_OK) status = compare_values(reader, path, count, values, error);

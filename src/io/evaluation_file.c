@@ -45,8 +45,8 @@ static json_t *energy_json(const evaluation *e) {
 }
 
 static json_t *contacts_json(const carom_system *system, const evaluation *e) {
-  const int friction = carom_parameter_segment(system, CAROM_FRICTION).offset;
-  const int restitution = carom_parameter_segment(system, CAROM_RESTITUTION).offset;
+  const int friction = carom_parameters_segment(system, CAROM_FRICTION).offset;
+  const int restitution = carom_parameters_segment(system, CAROM_RESTITUTION).offset;
   json_t *array = json_array();
   for (int k = 0; k < carom_system_describe(system).contact_count; k++) {
     char label[64];
@@ -65,7 +65,7 @@ static json_t *contacts_json(const carom_system *system, const evaluation *e) {
 // second moments of a body, from their logarithms
 static json_t *moments_json(const carom_system *system, const double *theta, int body_index) {
   const int d = carom_system_describe(system).dimension;
-  const int offset = carom_parameter_segment(system, CAROM_LOG_MOMENT).offset + body_index * d;
+  const int offset = carom_parameters_segment(system, CAROM_LOG_MOMENT).offset + body_index * d;
   json_t *array = json_array();
   for (int k = 0; k < d; k++) json_array_append_new(array, number(exp(theta[offset + k])));
   return array;
@@ -164,13 +164,13 @@ static void put_properties(sink *s, const carom_system *system, const evaluation
       {"scene_friction", "scene_restitution", "scene_mass_ratio", "scene_moment"}};
   const h5_axis contacts = {"contacts", info.contact_count};
   const h5_axis bodies[] = {{"bodies", info.body_count}, {"dimension", info.dimension}};
-  const int moment = carom_parameter_segment(system, CAROM_LOG_MOMENT).offset;
+  const int moment = carom_parameters_segment(system, CAROM_LOG_MOMENT).offset;
   for (int k = 0; k < 2; k++) {
     const double *theta = thetas[k];
     put(s, names[k][0], 1, &contacts,
-        theta + carom_parameter_segment(system, CAROM_FRICTION).offset);
+        theta + carom_parameters_segment(system, CAROM_FRICTION).offset);
     put(s, names[k][1], 1, &contacts,
-        theta + carom_parameter_segment(system, CAROM_RESTITUTION).offset);
+        theta + carom_parameters_segment(system, CAROM_RESTITUTION).offset);
     for (int i = 0; i < info.body_count; i++)
       values[i] = carom_parameters_mass_ratio(system, theta, i);
     put(s, names[k][2], 1, bodies, values);

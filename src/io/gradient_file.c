@@ -25,7 +25,7 @@ static carom_status write_parameters(h5_writer *writer, const carom_system *syst
   const carom_system_info info = carom_system_describe(system);
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < CAROM_SEGMENT_COUNT; k++) {
-    const carom_segment_info segment = carom_parameter_segment(system, (carom_segment)k);
+    const carom_segment_info segment = carom_parameters_segment(system, (carom_segment)k);
     bool matrix = k == CAROM_LOG_MOMENT;
     const h5_axis axes[] = {{segment.name, matrix ? info.body_count : segment.size},
                             {"dimension", info.dimension}};

@@ -36,7 +36,7 @@ static int entry_axes(const carom_system *system, const entry *e, h5_axis axes[2
                                                          [CAROM_GRAVITY] = "dimension",
                                                          [CAROM_STIFFNESS] = "springs"};
   bool matrix = e->segment == CAROM_LOG_MOMENT;
-  int size = carom_parameter_segment(system, e->segment).size;
+  int size = carom_parameters_segment(system, e->segment).size;
   axes[0] = (h5_axis){names[e->segment], matrix ? system->body_count : size};
   axes[1] = (h5_axis){"dimension", system->dimension};
   return matrix ? 2 : 1;
@@ -49,7 +49,7 @@ static bool is_used(const carom_system *system, const entry *e, int k) {
 
 static carom_status take_values(const char *path, const carom_system *system, const entry *e,
                                 const double *values, double *theta, carom_error *error) {
-  const carom_segment_info segment = carom_parameter_segment(system, e->segment);
+  const carom_segment_info segment = carom_parameters_segment(system, e->segment);
   for (int k = 0; k < segment.size; k++) {
     if (!is_used(system, e, k)) continue;
     if (e->logarithm && values[k] <= 0.0) {
@@ -108,7 +108,7 @@ carom_status carom_parameters_read(const carom_system *system, const char *path,
   h5_reader *reader;
   carom_status status = h5_reader_open(path, &reader, error);
   if (status != CAROM_OK) return status;
-  size_t bytes = sizeof(double) * (size_t)carom_parameter_count(system);
+  size_t bytes = sizeof(double) * (size_t)carom_parameters_count(system);
   double *changed = malloc(bytes);
   if (changed == NULL) {
     status = error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
@@ -124,7 +124,7 @@ carom_status carom_parameters_read(const carom_system *system, const char *path,
 
 static carom_status write_entry(h5_writer *writer, const carom_system *system, const entry *e,
                                 const double *theta, double *values, carom_error *error) {
-  const carom_segment_info segment = carom_parameter_segment(system, e->segment);
+  const carom_segment_info segment = carom_parameters_segment(system, e->segment);
   for (int k = 0; k < segment.size; k++) {
     double value = theta[segment.offset + k];
     values[k] = !e->logarithm ? value : is_used(system, e, k) ? exp(value) : 0.0;
@@ -141,7 +141,7 @@ carom_status carom_parameters_write(const carom_system *system, const double *th
   if (status != CAROM_OK) return status;
   const carom_system_info info = carom_system_describe(system);
   status = h5_write_origin(writer, info.json, info.dt, error);
-  double *values = malloc(sizeof(double) * (size_t)carom_parameter_count(system));
+  double *values = malloc(sizeof(double) * (size_t)carom_parameters_count(system));
   if (values == NULL) status = error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   for (int k = 0; status == CAROM_OK && k < ENTRY_COUNT; k++) {
     status = write_entry(writer, system, &entries[k], theta, values, error);

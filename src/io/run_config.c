@@ -103,7 +103,7 @@ static carom_status read_model(json_t *root, const char *path, carom_model_optio
   o->learn_regularizer = regularizer != 0;
   o->elastic_term = elastic != 0;
   o->single_precision = single != 0;
-  carom_status status = carom_model_options_by_name(name, o, error);
+  carom_status status = carom_model_options_by_name(o, name, error);
   if (status != CAROM_OK) error_prefix(error, "%s", path);
   return status;
 }

@@ -228,8 +228,8 @@ static carom_status simulate_block(generator *g, int split, int block, int count
   carom_status status = carom_system_sample(g->system, seed, count, g->x0, g->v0, error);
   if (status != CAROM_OK) return status;
   carom_report report = {0};
-  status = carom_simulate(g->system, &g->simulation, NULL, count, g->x0, g->v0, g->x, g->v,
-                          g->contact, &report, error);
+  status = carom_system_simulate(g->system, &g->simulation, NULL, count, g->x0, g->v0, g->x, g->v,
+                                 g->contact, &report, error);
   if (status != CAROM_OK) return status;
   report_merge(&g->report, &report);
   g->progress.before += report.time_steps;

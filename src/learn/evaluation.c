@@ -202,8 +202,8 @@ static carom_status simulate_scene(const evaluator *e, carom_contact_model conta
   o.contact = contact;
   o.dynamics = dynamics;
   o.threads = e->options->threads;
-  carom_status status =
-      carom_simulate(e->system, &o, NULL, e->chunks->count, e->x0, e->v0, x, v, NULL, NULL, error);
+  carom_status status = carom_system_simulate(e->system, &o, NULL, e->chunks->count, e->x0, e->v0,
+                                              x, v, NULL, NULL, error);
   return status == CAROM_OK ? status : error_prefix(error, "the true motion");
 }
 
@@ -220,7 +220,7 @@ static carom_status measure_scene(evaluator *e, carom_error *error) {
   carom_status status = CAROM_OK;
   if (h.x == NULL || h.v == NULL)
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories", h.count);
-  const carom_model_options o = carom_model_options_of(e->model);
+  const carom_model_options o = carom_model_describe(e->model).options;
   if (status == CAROM_OK)
     status = simulate_scene(e, o.contact, o.dynamics, h.states - 1, h.x, h.v, error);
   for (int k = 0; k < h.count && status == CAROM_OK; k++)
@@ -274,8 +274,8 @@ static void energies(const carom_system *system, const double *theta, int count,
 static double energy_scale(const evaluator *e, int sample) {
   size_t at = (size_t)sample * (size_t)e->system->coordinate_count;
   double kinetic, potential_energy;
-  carom_energy(e->system, e->result->scene_theta, e->x0 + at, e->v0 + at, &kinetic,
-               &potential_energy);
+  carom_system_energy(e->system, e->result->scene_theta, e->x0 + at, e->v0 + at, &kinetic,
+                      &potential_energy);
   return kinetic + fabs(potential_energy);
 }
 
@@ -361,12 +361,12 @@ static carom_status evaluate_properties(evaluator *e, const carom_chunks *train,
 
 double carom_parameters_mass_ratio(const carom_system *system, const double *theta,
                                    int body_index) {
-  const double *log_mass = theta + carom_parameter_segment(system, CAROM_LOG_MASS).offset;
+  const double *log_mass = theta + carom_parameters_segment(system, CAROM_LOG_MASS).offset;
   return exp(log_mass[body_index] - log_mass[0]);
 }
 
 double carom_parameters_inertia(const carom_system *system, const double *theta, int body_index) {
-  const double *log_moment = theta + carom_parameter_segment(system, CAROM_LOG_MOMENT).offset +
+  const double *log_moment = theta + carom_parameters_segment(system, CAROM_LOG_MOMENT).offset +
                              body_index * system->dimension;
   double sum = 0;
   for (int k = 0; k < system->dimension; k++) sum += exp(log_moment[k]);
@@ -419,13 +419,13 @@ carom_status carom_model_evaluate(carom_model *model, const carom_dataset *datas
     return error_set(error, CAROM_INVALID_ARGUMENT, "model, data set or result is NULL");
   if ((int)split < 0 || split >= CAROM_SPLIT_COUNT)
     return error_set(error, CAROM_INVALID_ARGUMENT, "%d is no split of a data set", (int)split);
-  const double dt = carom_model_options_of(model).dt;
+  const double dt = carom_model_describe(model).options.dt;
   if (fabs(dataset->dt - dt) > 1e-9 * dt)
     return error_set(error, CAROM_INVALID_DATA,
                      "the time step of the data is %.12g, the model was trained with %.12g",
                      dataset->dt, dt);
   const carom_evaluation_options usual = carom_evaluation_default_options();
-  return evaluation_run(carom_model_system(model), model, dataset->dt,
+  return evaluation_run(carom_model_describe(model).system, model, dataset->dt,
                         carom_dataset_split(dataset, split), &dataset->train,
                         options != NULL ? options : &usual, result, error);
 }

@@ -42,7 +42,7 @@ const char *carom_model_name(int index) {
   return index >= 0 && index < NAME_COUNT ? names[index].name : NULL;
 }
 
-carom_status carom_model_options_by_name(const char *name, carom_model_options *options,
+carom_status carom_model_options_by_name(carom_model_options *options, const char *name,
                                          carom_error *error) {
   for (int i = 0; i < NAME_COUNT; i++) {
     if (strcmp(name, names[i].name) != 0) continue;
@@ -78,7 +78,7 @@ static carom_status check_options(const carom_model_options *o, carom_error *err
 
 /* Appends an array and returns its offset. */
 static int add_array(carom_model *m, const char *name, int rows, int columns) {
-  carom_model_array *array = &m->arrays[m->array_count++];
+  carom_array_info *array = &m->arrays[m->array_count++];
   snprintf(array->name, sizeof array->name, "%s", name);
   array->offset = m->parameter_count;
   array->rows = rows;
@@ -218,13 +218,17 @@ void carom_model_destroy(carom_model *model_in) {
   free(model_in);
 }
 
-carom_model_options carom_model_options_of(const carom_model *m) { return m->options; }
-int carom_model_parameter_count(const carom_model *m) { return m->parameter_count; }
-double *carom_model_parameters(carom_model *m) { return m->parameters; }
-int carom_model_array_count(const carom_model *m) { return m->array_count; }
+carom_model_info carom_model_describe(const carom_model *m) {
+  return (carom_model_info){.system = m->system,
+                            .options = m->options,
+                            .parameter_count = m->parameter_count,
+                            .array_count = m->array_count};
+}
 
-carom_model_array carom_model_array_of(const carom_model *m, int index) {
-  if (index < 0 || index >= m->array_count) return (carom_model_array){.name = ""};
+double *carom_model_parameters(carom_model *m) { return m->parameters; }
+
+carom_array_info carom_model_array(const carom_model *m, int index) {
+  if (index < 0 || index >= m->array_count) return (carom_array_info){.name = ""};
   return m->arrays[index];
 }
 
@@ -233,5 +237,3 @@ void carom_model_theta(const carom_model *m, double *theta) { model_expand(m, th
 void carom_model_set_threads(carom_model *model, int threads) {
   model->options.threads = threads > 0 ? threads : 0;
 }
-
-const carom_system *carom_model_system(const carom_model *m) { return m->system; }

@@ -36,7 +36,7 @@ struct carom_model {
   const carom_system *system;
   carom_model_options options;
   int array_count;
-  carom_model_array arrays[MODEL_MAX_ARRAYS];
+  carom_array_info arrays[MODEL_MAX_ARRAYS];
   /* offsets in the parameters; -1 where there is no such array */
   int mass, moment, friction, restitution, regularizer, network;
   int property_count; /* frictions: 1, or one for each possible contact */

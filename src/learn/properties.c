@@ -16,7 +16,7 @@ static carom_property *add(carom_properties *list, int entry) {
 // friction or restitution: the first contact's where all share it
 static void add_contacts(carom_properties *list, const carom_system *system, carom_segment which,
                          bool shared) {
-  const carom_segment_info segment = carom_parameter_segment(system, which);
+  const carom_segment_info segment = carom_parameters_segment(system, which);
   const int count = shared && segment.size > 1 ? 1 : segment.size;
   for (int k = 0; k < count; k++) {
     carom_property *p = add(list, segment.offset + k);
@@ -27,7 +27,7 @@ static void add_contacts(carom_properties *list, const carom_system *system, car
 }
 
 static void add_masses(carom_properties *list, const carom_system *system) {
-  const carom_segment_info segment = carom_parameter_segment(system, CAROM_LOG_MASS);
+  const carom_segment_info segment = carom_parameters_segment(system, CAROM_LOG_MASS);
   for (int k = 1; k < segment.size; k++) {
     carom_property *p = add(list, segment.offset + k);
     p->reference = segment.offset;
@@ -37,7 +37,7 @@ static void add_masses(carom_properties *list, const carom_system *system) {
 }
 
 static void add_moments(carom_properties *list, const carom_system *system) {
-  const carom_segment_info segment = carom_parameter_segment(system, CAROM_LOG_MOMENT);
+  const carom_segment_info segment = carom_parameters_segment(system, CAROM_LOG_MOMENT);
   for (int k = 0; k < segment.size; k++) {
     const int owner = k / system->dimension;
     if (!system->bodies[owner].rigid) continue;
@@ -51,14 +51,14 @@ static void add_moments(carom_properties *list, const carom_system *system) {
 carom_status properties_make(const carom_system *system, const carom_model_options *options,
                              carom_properties *list, carom_error *error) {
   *list = (carom_properties){0};
-  list->items = calloc((size_t)carom_parameter_count(system) + 1, sizeof(carom_property));
+  list->items = calloc((size_t)carom_parameters_count(system) + 1, sizeof(carom_property));
   if (list->items == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   add_contacts(list, system, CAROM_FRICTION, options->shared_properties);
   add_contacts(list, system, CAROM_RESTITUTION, options->shared_properties);
   add_masses(list, system);
   add_moments(list, system);
   if (options->learn_regularizer && options->contact == CAROM_CMR) {
-    const carom_segment_info segment = carom_parameter_segment(system, CAROM_REGULARIZER);
+    const carom_segment_info segment = carom_parameters_segment(system, CAROM_REGULARIZER);
     snprintf(add(list, segment.offset)->name, sizeof list->items->name, "%s", segment.name);
   }
   return CAROM_OK;
@@ -66,8 +66,8 @@ carom_status properties_make(const carom_system *system, const carom_model_optio
 
 carom_status carom_model_properties(const carom_model *model, carom_properties *properties,
                                     carom_error *error) {
-  const carom_model_options options = carom_model_options_of(model);
-  return properties_make(carom_model_system(model), &options, properties, error);
+  const carom_model_options options = carom_model_describe(model).options;
+  return properties_make(carom_model_describe(model).system, &options, properties, error);
 }
 
 void carom_properties_free(carom_properties *list) {

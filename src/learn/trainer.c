@@ -104,8 +104,8 @@ static carom_status check_chunks(const char *split, const carom_chunks *chunks, 
 
 static carom_status check_dataset(const carom_model *model, const carom_dataset *dataset,
                                   carom_error *error) {
-  const carom_system_info info = carom_system_describe(carom_model_system(model));
-  const double dt = carom_model_options_of(model).dt;
+  const carom_system_info info = carom_system_describe(carom_model_describe(model).system);
+  const double dt = carom_model_describe(model).options.dt;
   const int width = info.point_count * info.dimension;
   if (dataset->train.count < 1)
     return error_set(error, CAROM_INVALID_DATA, "the data has no training chunks");
@@ -140,7 +140,7 @@ static uint64_t hash_chunks(uint64_t hash, const carom_chunks *chunks, int width
 }
 
 static uint64_t hash_dataset(const carom_model *model, const carom_dataset *dataset) {
-  const carom_system_info info = carom_system_describe(carom_model_system(model));
+  const carom_system_info info = carom_system_describe(carom_model_describe(model).system);
   const int width = info.point_count * info.dimension;
   uint64_t hash = hash_doubles(0xCBF29CE484222325u, &dataset->dt, 1);
   return hash_chunks(hash_chunks(hash, &dataset->train, width), &dataset->validation, width);
@@ -155,7 +155,7 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
   carom_status status = check_options(options, error);
   if (status == CAROM_OK) status = check_dataset(model, dataset, error);
   if (status != CAROM_OK) return status;
-  const int size = carom_model_parameter_count(model);
+  const int size = carom_model_describe(model).parameter_count;
   carom_trainer *t = calloc(1, sizeof *t);
   if (t != NULL) {
     *t = (carom_trainer){.model = model, .dataset = dataset, .options = *options};
@@ -215,12 +215,12 @@ void trainer_shuffle(uint64_t seed, int epoch, int count, int *order) {
 /* ---- one step -------------------------------------------------------------------------------- */
 
 // the array that an entry of the gradient belongs to
-static carom_model_array array_at(const carom_model *model, int entry) {
-  for (int k = 0; k < carom_model_array_count(model); k++) {
-    const carom_model_array s = carom_model_array_of(model, k);
+static carom_array_info array_at(const carom_model *model, int entry) {
+  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
+    const carom_array_info s = carom_model_array(model, k);
     if (entry >= s.offset && entry < s.offset + s.rows * s.columns) return s;
   }
-  return (carom_model_array){.name = "parameter"};
+  return (carom_array_info){.name = "parameter"};
 }
 
 static carom_status check_gradient(const carom_trainer *t, double loss, carom_error *error) {
@@ -229,7 +229,7 @@ static carom_status check_gradient(const carom_trainer *t, double loss, carom_er
   }
   for (int i = 0; i < t->optimizer.size; i++) {
     if (isfinite(t->gradient[i])) continue;
-    const carom_model_array s = array_at(t->model, i);
+    const carom_array_info s = array_at(t->model, i);
     return error_set(error, CAROM_NUMERICAL_FAILURE,
                      "the gradient by %s[%d] is %g (the loss is %g)", s.name, i - s.offset,
                      t->gradient[i], loss);
@@ -246,8 +246,8 @@ static double norm(const double *values, int count) {
 // parameters before those of the network
 static int property_count(const carom_model *model) {
   int count = 0;
-  for (int i = 0; i < carom_model_array_count(model); i++) {
-    const carom_model_array array = carom_model_array_of(model, i);
+  for (int i = 0; i < carom_model_describe(model).array_count; i++) {
+    const carom_array_info array = carom_model_array(model, i);
     if (strcmp(array.name, "weight0") == 0) count = array.offset;
   }
   return count;
@@ -389,7 +389,7 @@ static carom_chunks slice(const carom_chunks *chunks, int width, int first, int 
 // mean loss of the validation chunks, taken in batches; NaN if there are none
 static carom_status validate(carom_trainer *t, double *loss, carom_report *report,
                              carom_error *error) {
-  const carom_system_info info = carom_system_describe(carom_model_system(t->model));
+  const carom_system_info info = carom_system_describe(carom_model_describe(t->model).system);
   const carom_chunks *all = &t->dataset->validation;
   double sum = 0.0;
   for (int first = 0, count; first < all->count; first += count) {

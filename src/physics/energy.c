@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-void carom_energy(const carom_system *system, const double *theta, const double *x, const double *v,
-                  double *kinetic, double *potential_energy) {
+void carom_system_energy(const carom_system *system, const double *theta, const double *x,
+                         const double *v, double *kinetic, double *potential_energy) {
   mechanics m;
   arena scratch;
   arena_init(&scratch);

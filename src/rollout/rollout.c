@@ -301,12 +301,12 @@ long rollout_allocations(const carom_rollout *rollout) {
   return total;
 }
 
-carom_status carom_simulate(const carom_system *system, const carom_rollout_options *options,
-                            const double *theta, int batch, const double *x0, const double *v0,
-                            double *x, double *v, uint8_t *contacts, carom_report *report,
-                            carom_error *error) {
+carom_status carom_system_simulate(const carom_system *system, const carom_rollout_options *options,
+                                   const double *theta, int batch, const double *x0,
+                                   const double *v0, double *x, double *v, uint8_t *contacts,
+                                   carom_report *report, carom_error *error) {
   if (system == NULL || options == NULL || x == NULL || v == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_simulate: a pointer is NULL");
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_system_simulate: a pointer is NULL");
   carom_rollout *r;
   carom_status status = rollout_make(system, options, batch, false, &r, error);
   if (status != CAROM_OK) return status;

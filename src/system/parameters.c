@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "system/system.h"
 
-int carom_parameter_count(const carom_system *system) { return system->parameter_count; }
+int carom_parameters_count(const carom_system *system) { return system->parameter_count; }
 
-carom_segment_info carom_parameter_segment(const carom_system *system, carom_segment segment) {
+carom_segment_info carom_parameters_segment(const carom_system *system, carom_segment segment) {
   bool known = (int)segment >= 0 && (int)segment < CAROM_SEGMENT_COUNT;
   return known ? system->segments[segment] : (carom_segment_info){.name = ""};
 }

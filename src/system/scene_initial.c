@@ -84,8 +84,8 @@ static void read_state(const scene_node *node) {
   }
   if (scene_failed(node)) return;
   carom_error cause;
-  carom_status status = carom_system_check_state(system, 1, system->initial.x, system->initial.v,
-                                                 STATE_TOLERANCE, &cause);
+  carom_status status = carom_system_check_states(system, 1, system->initial.x, system->initial.v,
+                                                  STATE_TOLERANCE, &cause);
   // there is only one state here, so do not number it
   static const char numbering[] = "state 0: ";
   if (status != CAROM_OK && strncmp(cause.message, numbering, sizeof numbering - 1) == 0)

@@ -77,11 +77,11 @@ carom_status state_check(const carom_system *system, const double *x, const doub
   return status;
 }
 
-carom_status carom_system_check_state(const carom_system *system, int count, const double *x,
-                                      const double *v, double tolerance, carom_error *error) {
+carom_status carom_system_check_states(const carom_system *system, int count, const double *x,
+                                       const double *v, double tolerance, carom_error *error) {
   if (system == NULL || x == NULL || v == NULL || count < 0 || !(tolerance >= 0))
     return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_system_check_state: NULL, a negative count or a bad tolerance");
+                     "carom_system_check_states: NULL, a negative count or a bad tolerance");
   for (int i = 0; i < count; i++) {
     if (state_check(system, x, v, tolerance, state_speed(system, v), error) != CAROM_OK) {
       error_prefix(error, "state %d", i);

@@ -21,7 +21,7 @@ static void use(carom_system *system) {
     carom_system_contact_label(system, i, label, sizeof label);
     require(label[0] != '\0');
   }
-  double *theta = malloc(sizeof(double) * (size_t)carom_parameter_count(system));
+  double *theta = malloc(sizeof(double) * (size_t)carom_parameters_count(system));
   require(theta != NULL);
   carom_parameters_default(system, theta);
   require(carom_parameters_check(system, theta, NULL) == CAROM_OK);
@@ -45,7 +45,7 @@ static void use(carom_system *system) {
     const constraint *c = &system->constraints[i];
     if (c->kind == CONSTRAINT_DISTANCE && c->length < shortest) shortest = c->length;
   }
-  carom_status status = carom_system_check_state(system, 1, x, v, 1e-5, NULL);
+  carom_status status = carom_system_check_states(system, 1, x, v, 1e-5, NULL);
   require(status == CAROM_OK || largest > 1e6 * shortest);
 }
 
