@@ -106,10 +106,10 @@ static carom_status time_iterations(carom_trainer *trainer, carom_model *m, cons
   double loss;
   best->wall = INFINITY;
   carom_status status = carom_trainer_step(trainer, CHUNKS, indices, &loss, error);
-  predictor *p = &m->training;
-  int threads = p->thread_count < 64 ? p->thread_count : 64;
+  batch_executor *b = &m->training.batch;
+  int threads = b->worker_count < 64 ? b->worker_count : 64;
   for (int i = 0; status == CAROM_OK && i < threads; i++)
-    worker_time(&p->workers[i], &p->job, &watches[i]);
+    worker_time(&b->workers[i], &b->job, &watches[i]);
   double begin = wall_seconds();
   for (int k = 0; status == CAROM_OK && (k < 5 || wall_seconds() - begin < seconds); k++) {
     memset(watches, 0, sizeof watches);

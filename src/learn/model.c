@@ -210,7 +210,7 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
 
 void carom_model_destroy(carom_model *model_in) {
   if (model_in == NULL) return;
-  predictor_free(&model_in->training);
+  loss_batch_free(&model_in->training);
   mechanics_free(&model_in->mechanics);
   free(model_in->potential.rounded);
   free(model_in->parameters);

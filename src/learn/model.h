@@ -10,27 +10,19 @@
 #define CAROM_LEARN_MODEL_H
 
 #include "nn/network_potential.h"
-#include "rollout/shard.h"
+#include "rollout/batch.h"
 
 enum { MODEL_MAX_ARRAYS = 32 };
 
-/* Memory for predictions of one number of time steps. */
-typedef struct predictor {
-  carom_rollout_options options;
-  batch_job job;
-  int thread_count;
-  worker *workers; /* [thread_count] */
-  tape *tapes;     /* [thread_count]: a shard is run and reversed by one worker in one go */
-  int shard_capacity;
-  shard_result *results; /* [shard_capacity] */
-  double *theta_bars;    /* [shard_capacity][engine parameters] */
-  double *network_bars;  /* [shard_capacity][network parameters] */
-  int batch_capacity;
-  double *x0, *v0;       /* [batch_capacity][D] */
-  double *x, *v;         /* [batch_capacity][states][D] */
+/* Predictions of chunks of one length beside the truth. Arrays grow to the largest batch seen. */
+typedef struct loss_batch {
+  batch_executor batch;
+  int capacity;
+  double *x0, *v0;       /* [capacity][D] */
+  double *x, *v;         /* [capacity][states][D] */
   double *x_bar, *v_bar; /* the same */
-  double *losses;        /* [batch_capacity] */
-} predictor;
+  double *losses;        /* [capacity] */
+} loss_batch;
 
 struct carom_model {
   const carom_system *system;
@@ -45,7 +37,7 @@ struct carom_model {
   double *theta; /* what they stand for, of the last call */
   mechanics mechanics;
   network_potential potential;
-  predictor training; /* for chunks, with records kept */
+  loss_batch training;
 };
 
 /* Friction and restitution of a parameter, and the parameter of a restitution inside its range (that
@@ -64,8 +56,6 @@ void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gra
 /* Samples of a shard: enough rows for efficient matrix products, enough shards for the threads. */
 enum { LEARN_SHARD = 50 };
 
-carom_status predictor_make(predictor *p, carom_model *m, int steps, bool keeps_records,
-                            carom_error *error);
-void predictor_free(predictor *p);
+void loss_batch_free(loss_batch *l);
 
 #endif

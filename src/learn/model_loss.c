@@ -1,56 +1,34 @@
-/* Predictions of a model, the loss and its gradient. A shard of the batch is run forward, compared
- * and reversed by one worker in one go, while what the reverse needs is still at hand; gradients of
- * the shards are added in their order. */
+/* Predictions of a model, the loss and its gradient. */
 #include <math.h>
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "learn/model.h"
 #include "nn/gemm.h"
-#include "rollout/report.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-carom_status predictor_make(predictor *p, carom_model *m, int steps, bool keeps_records,
-                            carom_error *error) {
-  *p = (predictor){.options = carom_rollout_default_options(m->system)};
-  p->options.steps = steps;
-  p->options.dt = m->options.dt;
-  p->options.dynamics = m->options.dynamics;
-  p->options.contact = m->options.contact;
-  p->options.integrator = CAROM_RK4;
-  p->options.shard_size = LEARN_SHARD;
-  p->thread_count = m->options.threads > 0 ? m->options.threads : omp_get_max_threads();
-  p->job = (batch_job){.options = &p->options,
-                       .integrator = {.mechanics = &m->mechanics,
-                                      .potential = &m->potential.base,
-                                      .method = CAROM_RK4,
-                                      .dynamics = m->options.dynamics,
-                                      .dt = m->options.dt,
-                                      .substeps = 1},
-                       .keeps_records = keeps_records};
-  p->workers = calloc((size_t)p->thread_count, sizeof(worker));
-  p->tapes = calloc((size_t)p->thread_count, sizeof(tape));
-  if (p->workers == NULL || p->tapes == NULL) {
-    predictor_free(p);
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d workers", p->thread_count);
-  }
-  for (int i = 0; i < p->thread_count; i++) worker_init(&p->workers[i], &p->job);
-  return CAROM_OK;
+/* A batch of predictions of so many time steps. */
+static void prediction_batch(batch_executor *b, const carom_model *m, int steps, int shard_size,
+                             batch_use use) {
+  carom_rollout_options options = carom_rollout_default_options(m->system);
+  options.steps = steps;
+  options.dt = m->options.dt;
+  options.dynamics = m->options.dynamics;
+  options.contact = m->options.contact;
+  options.integrator = CAROM_RK4;
+  options.shard_size = shard_size;
+  options.threads = m->options.threads;
+  batch_init(b, &m->mechanics, &m->potential.base, network_parameter_count(&m->potential), &options,
+             use);
 }
 
-void predictor_free(predictor *p) {
-  for (int i = 0; i < p->thread_count; i++) {
-    if (p->workers != NULL) worker_free(&p->workers[i]);
-    if (p->tapes != NULL) tape_free(&p->tapes[i]);
-  }
-  for (int i = 0; i < p->shard_capacity; i++) program_log_clear(&p->results[i].failures);
-  void *pieces[] = {p->workers, p->tapes, p->results, p->theta_bars, p->network_bars, p->x0,
-                    p->v0,      p->x,     p->v,       p->x_bar,      p->v_bar,        p->losses};
-  for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) free(pieces[i]);
-  *p = (predictor){0};
+void loss_batch_free(loss_batch *l) {
+  batch_free(&l->batch);
+  double *arrays[] = {l->x0, l->v0, l->x, l->v, l->x_bar, l->v_bar, l->losses};
+  for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) free(arrays[i]);
+  *l = (loss_batch){0};
 }
 
 static bool grow(double **array, size_t count) {
@@ -59,39 +37,25 @@ static bool grow(double **array, size_t count) {
   return *array != NULL;
 }
 
-/* Room for `batch` samples; gradients only where they are wanted. */
-static carom_status reserve(predictor *p, const carom_model *m, int batch, bool gradients,
+/* Room for `count` chunks of so many states; cotangents only where they are wanted. */
+static carom_status reserve(carom_model *m, int count, int states, bool gradients,
                             carom_error *error) {
-  int shards = (batch + LEARN_SHARD - 1) / LEARN_SHARD;
-  size_t size = (size_t)m->system->coordinate_count;
-  size_t states = (size_t)batch * (size_t)(p->options.steps + 1) * size;
-  size_t network = (size_t)network_parameter_count(&m->potential);
-  bool good = true;
-  if (batch > p->batch_capacity) {
-    good = grow(&p->x0, (size_t)batch * size) && grow(&p->v0, (size_t)batch * size) &&
-           grow(&p->x, states) && grow(&p->v, states) && grow(&p->x_bar, states) &&
-           grow(&p->v_bar, states) && grow(&p->losses, (size_t)batch);
-    shard_result *results = realloc(p->results, sizeof(shard_result) * (size_t)shards);
-    good = good && results != NULL;
-    if (results != NULL) p->results = results;
-    for (int i = p->shard_capacity; good && i < shards; i++) p->results[i] = (shard_result){0};
-    if (good) p->shard_capacity = shards > p->shard_capacity ? shards : p->shard_capacity;
-    if (good) p->batch_capacity = batch;
-    free(p->theta_bars);
-    free(p->network_bars);
-    p->theta_bars = p->network_bars = NULL;
+  loss_batch *l = &m->training;
+  if (l->batch.worker_count == 0 || l->batch.options.steps != states - 1) {
+    loss_batch_free(l);
+    prediction_batch(&l->batch, m, states - 1, LEARN_SHARD, BATCH_REVERSE_AT_ONCE);
   }
-  if (good && gradients && p->theta_bars == NULL)
-    good = grow(&p->theta_bars, (size_t)p->shard_capacity * (size_t)m->system->parameter_count) &&
-           grow(&p->network_bars, (size_t)p->shard_capacity * network);
-  if (!good)
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a batch of %d chunks", batch);
-  p->job.batch = batch;
-  p->job.x0 = p->x0;
-  p->job.v0 = p->v0;
-  p->job.x = p->x;
-  p->job.v = p->v;
-  return CAROM_OK;
+  size_t state = (size_t)count * (size_t)m->system->coordinate_count;
+  size_t trajectory = state * (size_t)states;
+  if (count > l->capacity) {
+    l->capacity = 0;
+    if (!grow(&l->x0, state) || !grow(&l->v0, state) || !grow(&l->x, trajectory) ||
+        !grow(&l->v, trajectory) || !grow(&l->x_bar, trajectory) || !grow(&l->v_bar, trajectory) ||
+        !grow(&l->losses, (size_t)count))
+      return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a batch of %d chunks", count);
+    l->capacity = count;
+  }
+  return batch_reserve(&l->batch, count, gradients, error);
 }
 
 /* ---- loss ------------------------------------------------------------------------------------ */
@@ -114,51 +78,38 @@ static size_t chunk_at(const carom_chunks *chunks, const int *indices, int i, si
   return chunk * (size_t)chunks->states * size;
 }
 
-/* Loss of the samples of a shard, each into losses[i], with cotangents. */
-static void compare_shard(predictor *p, const carom_chunks *chunks, const int *indices, int first,
-                          int count, int size) {
-  int numbers = (p->options.steps + 1) * size;
-  double scale = 1 / (2.0 * numbers * p->job.batch);
-  for (int i = first; i < first + count; i++) {
-    size_t truth = chunk_at(chunks, indices, i, (size_t)size), at = (size_t)i * (size_t)numbers;
-    double sum = absolute_difference(numbers, p->x + at, chunks->x + truth, scale, p->x_bar + at);
-    sum += absolute_difference(numbers, p->v + at, chunks->v + truth, scale, p->v_bar + at);
-    p->losses[i] = sum * scale;
+/* Chunks beside which the batch's predictions are put. */
+typedef struct comparison {
+  loss_batch *batch;
+  const carom_chunks *chunks;
+  const int *indices; /* may be NULL */
+  int size;           /* coordinates of a state */
+} comparison;
+
+/* Loss of the samples of a shard, each into losses[i], with cotangents:
+ *   loss = 1 / (2 N B) sum |x - x_true| + |v - v_true|, N numbers of x in each of B samples. */
+static void compare_shard(void *user, shard_range s) {
+  const comparison *c = user;
+  loss_batch *l = c->batch;
+  int numbers = c->chunks->states * c->size;
+  double scale = 1 / (2.0 * numbers * l->batch.job.batch);
+  for (int i = s.first; i < s.first + s.count; i++) {
+    size_t truth = chunk_at(c->chunks, c->indices, i, (size_t)c->size);
+    size_t at = (size_t)i * (size_t)numbers;
+    double sum =
+        absolute_difference(numbers, l->x + at, c->chunks->x + truth, scale, l->x_bar + at);
+    sum += absolute_difference(numbers, l->v + at, c->chunks->v + truth, scale, l->v_bar + at);
+    l->losses[i] = sum * scale;
   }
 }
 
-/* One shard: forward, compare, and back if gradients are wanted. */
-static void run_shard(carom_model *m, predictor *p, const carom_chunks *chunks, const int *indices,
-                      int shard, bool gradients) {
-  int first = shard * LEARN_SHARD;
-  int count = p->job.batch - first < LEARN_SHARD ? p->job.batch - first : LEARN_SHARD;
-  int thread = omp_get_thread_num();
-  shard_run(&p->job, first, count, &p->workers[thread], &p->tapes[thread], &p->results[shard], NULL,
-            NULL);
-  if (p->results[shard].status != CAROM_OK) return;
-  compare_shard(p, chunks, indices, first, count, m->system->coordinate_count);
-  if (!gradients) return;
-  size_t parameters = (size_t)m->system->parameter_count;
-  size_t network = (size_t)network_parameter_count(&m->potential);
-  double *theta_bar = p->theta_bars + (size_t)shard * parameters;
-  double *network_bar = p->network_bars + (size_t)shard * network;
-  memset(theta_bar, 0, sizeof(double) * parameters);
-  memset(network_bar, 0, sizeof(double) * network);
-  shard_vjp(&p->job, first, count, &p->workers[thread], &p->tapes[thread], p->x_bar, p->v_bar, NULL,
-            NULL, theta_bar, network_bar);
-}
-
 /* gradient = sum over shards, in their order */
-static void add_shards(const carom_model *m, const predictor *p, int shards, double *gradient) {
-  int parameters = m->system->parameter_count;
-  int network = network_parameter_count(&m->potential);
+static void add_shards(const carom_model *m, double *gradient) {
+  const batch_executor *b = &m->training.batch;
   memset(gradient, 0, sizeof(double) * (size_t)m->parameter_count);
-#pragma omp parallel for schedule(static) num_threads(p->thread_count)
-  for (int i = 0; i < network; i++)
-    for (int shard = 0; shard < shards; shard++)
-      gradient[m->network + i] += p->network_bars[(size_t)shard * (size_t)network + (size_t)i];
-  for (int shard = 0; shard < shards; shard++)
-    model_expand_vjp(m, p->theta_bars + (size_t)shard * (size_t)parameters, gradient);
+  batch_sum_potential(b, gradient + m->network);
+  for (int i = 0; i < b->shard_count; i++)
+    model_expand_vjp(m, b->theta_bars + (size_t)i * (size_t)b->parameter_count, gradient);
 }
 
 static carom_status check_chunks(const carom_model *m, const carom_chunks *chunks, int count,
@@ -196,42 +147,30 @@ carom_status carom_model_loss(carom_model *m, const carom_chunks *chunks, int co
                               const int *indices, double *loss, double *gradient,
                               carom_report *report, carom_error *error) {
   carom_status status = check_chunks(m, chunks, count, indices, error);
-  if (status != CAROM_OK) return status;
-  predictor *p = &m->training;
-  if (p->workers == NULL || p->options.steps != chunks->states - 1) {
-    predictor_free(p);
-    status = predictor_make(p, m, chunks->states - 1, true, error);
-    if (status != CAROM_OK) return status;
-  }
-  status = reserve(p, m, count, gradient != NULL, error);
+  if (status == CAROM_OK) status = reserve(m, count, chunks->states, gradient != NULL, error);
   if (status == CAROM_OK) status = take_parameters(m, error);
   if (status != CAROM_OK) return status;
 
   // each chunk is predicted from its first state
+  loss_batch *l = &m->training;
   size_t size = (size_t)m->system->coordinate_count;
   for (int i = 0; i < count; i++) {
     size_t at = chunk_at(chunks, indices, i, size);
-    memcpy(p->x0 + (size_t)i * size, chunks->x + at, sizeof(double) * size);
-    memcpy(p->v0 + (size_t)i * size, chunks->v + at, sizeof(double) * size);
+    memcpy(l->x0 + (size_t)i * size, chunks->x + at, sizeof(double) * size);
+    memcpy(l->v0 + (size_t)i * size, chunks->v + at, sizeof(double) * size);
   }
-  int shards = (count + LEARN_SHARD - 1) / LEARN_SHARD;
+  comparison c = {l, chunks, indices, m->system->coordinate_count};
   gemm_begin();
-#pragma omp parallel for schedule(dynamic, 1) num_threads(p->thread_count)
-  for (int shard = 0; shard < shards; shard++)
-    run_shard(m, p, chunks, indices, shard, gradient != NULL);
+  status = batch_run_loss(
+      &l->batch, &(batch_states){.x0 = l->x0, .v0 = l->v0, .x = l->x, .v = l->v}, compare_shard, &c,
+      &(batch_cotangents){.x = l->x_bar, .v = l->v_bar}, gradient != NULL, error);
   gemm_end();
-
-  carom_report total = {0};
-  for (int shard = 0; shard < shards && status == CAROM_OK; shard++) {
-    report_merge(&total, &p->results[shard].report);
-    status = shard_error(&p->results[shard], p->options.dt, error);
-  }
-  if (report != NULL) *report = total;
+  if (report != NULL) *report = l->batch.report;
   if (status != CAROM_OK) return status;
   double sum = 0;
-  for (int i = 0; i < count; i++) sum += p->losses[i];
+  for (int i = 0; i < count; i++) sum += l->losses[i];
   if (loss != NULL) *loss = sum;
-  if (gradient != NULL) add_shards(m, p, shards, gradient);
+  if (gradient != NULL) add_shards(m, gradient);
   return error_clear(error);
 }
 
@@ -243,41 +182,18 @@ carom_status carom_model_predict(carom_model *m, int batch, int steps, const dou
   if (m == NULL || x0 == NULL || v0 == NULL || x == NULL || v == NULL || batch < 1 || steps < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_model_predict: a pointer is NULL, the batch empty or steps negative");
-  predictor p;
-  carom_status status = predictor_make(&p, m, steps, false, error);
-  if (status != CAROM_OK) return status;
-  status = take_parameters(m, error);
-  int shards = (batch + LEARN_SHARD - 1) / LEARN_SHARD;
-  p.results = calloc((size_t)shards, sizeof(shard_result));
-  if (status == CAROM_OK && p.results == NULL)
-    status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d predictions", batch);
-  if (status != CAROM_OK) {
-    predictor_free(&p);
-    return status;
+  batch_executor b;
+  prediction_batch(&b, m, steps, batch < LEARN_SHARD ? batch : LEARN_SHARD, BATCH_FORWARD);
+  carom_status status = batch_reserve(&b, batch, false, error);
+  if (status == CAROM_OK) status = take_parameters(m, error);
+  if (status == CAROM_OK) {
+    gemm_begin();
+    status = batch_run(
+        &b, &(batch_states){.x0 = x0, .v0 = v0, .x = x, .v = v, .contacts = contacts}, error);
+    gemm_end();
   }
-  p.shard_capacity = shards;
-  p.job.batch = batch;
-  p.job.x0 = x0;
-  p.job.v0 = v0;
-  p.job.x = x;
-  p.job.v = v;
-  p.job.contacts = contacts;
-  gemm_begin();
-#pragma omp parallel for schedule(dynamic, 1) num_threads(p.thread_count)
-  for (int shard = 0; shard < shards; shard++) {
-    int first = shard * LEARN_SHARD;
-    int count = batch - first < LEARN_SHARD ? batch - first : LEARN_SHARD;
-    shard_run(&p.job, first, count, &p.workers[omp_get_thread_num()], NULL, &p.results[shard], NULL,
-              NULL);
-  }
-  gemm_end();
-  carom_report total = {0};
-  for (int shard = 0; shard < shards; shard++) {
-    report_merge(&total, &p.results[shard].report);
-    if (status == CAROM_OK) status = shard_error(&p.results[shard], p.options.dt, error);
-  }
-  if (report != NULL) *report = total;
-  predictor_free(&p);
+  if (report != NULL) *report = b.report;
+  batch_free(&b);
   return status == CAROM_OK ? error_clear(error) : status;
 }
 

@@ -67,19 +67,19 @@ static size_t trajectory_at(const batch_job *job, int sample, int step) {
          (size_t)job->integrator.mechanics->system->coordinate_count;
 }
 
-static void gather(const batch_job *job, const double *trajectory, int first, int count, int step,
+static void gather(const batch_job *job, const double *trajectory, shard_range s, int step,
                    double *states) {
   size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
-  for (int i = 0; i < count; i++)
-    memcpy(states + (size_t)i * size, trajectory + trajectory_at(job, first + i, step),
+  for (int i = 0; i < s.count; i++)
+    memcpy(states + (size_t)i * size, trajectory + trajectory_at(job, s.first + i, step),
            sizeof(double) * size);
 }
 
-static void scatter(const batch_job *job, const double *states, int first, int count, int step,
+static void scatter(const batch_job *job, const double *states, shard_range s, int step,
                     double *trajectory) {
   size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
-  for (int i = 0; i < count; i++)
-    memcpy(trajectory + trajectory_at(job, first + i, step), states + (size_t)i * size,
+  for (int i = 0; i < s.count; i++)
+    memcpy(trajectory + trajectory_at(job, s.first + i, step), states + (size_t)i * size,
            sizeof(double) * size);
 }
 
@@ -138,58 +138,67 @@ static step_record *record_of(const batch_job *job, worker *w, int step) {
 }
 
 /* One time step of all samples of a shard; false if it cannot go on. */
-static bool shard_step(const batch_job *job, int first, int count, int step, worker *w, tape *t,
+static bool shard_step(const batch_job *job, shard_range s, int step, worker *w, tape *t,
                        shard_result *result) {
   int size = job->integrator.mechanics->system->coordinate_count;
-  integrator_step(&job->integrator, count, w->x, w->v, record_of(job, w, step), &w->scratch);
-  result->report.time_steps += count;
+  size_t steps = (size_t)job->options->steps;
+  integrator_step(&job->integrator, s.count, w->x, w->v, record_of(job, w, step), &w->scratch);
+  result->report.time_steps += s.count;
   double start = stopwatch_read(w->watch);
-  for (int i = 0; i < count; i++) {
+  for (int i = 0; i < s.count; i++) {
     int64_t offset;
     double *x = w->x + i * size, *v = w->v + i * size;
     bool finite = all_finite(x, size) && all_finite(v, size);
     bool acted = finite && sample_event(job, w, x, v, t, &offset, result);
     if (!finite || !all_finite(v, size)) {
       result->status = CAROM_NUMERICAL_FAILURE;
-      result->bad_sample = first + i;
+      result->bad_sample = s.first + i;
       result->bad_step = step + 1;
     }
     if (result->status != CAROM_OK) return false;
-    if (t != NULL) t->offset[(size_t)i * (size_t)job->options->steps + (size_t)step] = offset;
-    if (job->contacts != NULL)
-      job->contacts[(size_t)(first + i) * ((size_t)job->options->steps + 1) + (size_t)step + 1] =
-          acted;
+    if (t != NULL) t->offset[(size_t)i * steps + (size_t)step] = offset;
+    if (job->states.contacts != NULL)
+      job->states.contacts[(size_t)(s.first + i) * (steps + 1) + (size_t)step + 1] = acted;
   }
   if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
-  scatter(job, w->x, first, count, step + 1, job->x);
-  scatter(job, w->v, first, count, step + 1, job->v);
+  scatter(job, w->x, s, step + 1, job->states.x);
+  scatter(job, w->v, s, step + 1, job->states.v);
   return true;
 }
 
-void shard_run(const batch_job *job, int first, int count, worker *w, tape *t, shard_result *result,
-               shard_progress progress, void *progress_user) {
-  int steps = job->options->steps;
+/* Empties a tape; false if memory is short. */
+static bool tape_begin(tape *t, const batch_job *job) {
+  size_t steps = (size_t)job->options->steps;
+  t->used = 0;
+  if (t->offset == NULL && steps > 0)
+    t->offset = malloc(sizeof(int64_t) * (size_t)job->options->shard_size * steps);
+  return t->offset != NULL || steps == 0;
+}
+
+/* The first states of the trajectories. */
+static void begin_trajectories(const batch_job *job, shard_range s, worker *w) {
+  const batch_states *states = &job->states;
   size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
+  size_t at = (size_t)s.first * size, bytes = sizeof(double) * (size_t)s.count * size;
+  memcpy(w->x, states->x0 + at, bytes);
+  memcpy(w->v, states->v0 + at, bytes);
+  scatter(job, w->x, s, 0, states->x);
+  scatter(job, w->v, s, 0, states->v);
+  for (int i = 0; states->contacts != NULL && i < s.count; i++)
+    states->contacts[(size_t)(s.first + i) * ((size_t)job->options->steps + 1)] = 0;
+}
+
+void shard_run(const batch_job *job, shard_range s, worker *w, tape *t, shard_result *result) {
   program_log_clear(&result->failures);
   *result = (shard_result){.status = CAROM_OK};
-  if (t != NULL) {
-    t->used = 0;
-    if (t->offset == NULL && steps > 0)
-      t->offset = malloc(sizeof(int64_t) * (size_t)job->options->shard_size * (size_t)steps);
-    if (t->offset == NULL && steps > 0) {
-      result->status = CAROM_OUT_OF_MEMORY;
-      return;
-    }
+  if (t != NULL && !tape_begin(t, job)) {
+    result->status = CAROM_OUT_OF_MEMORY;
+    return;
   }
-  memcpy(w->x, job->x0 + (size_t)first * size, sizeof(double) * (size_t)count * size);
-  memcpy(w->v, job->v0 + (size_t)first * size, sizeof(double) * (size_t)count * size);
-  scatter(job, w->x, first, count, 0, job->x);
-  scatter(job, w->v, first, count, 0, job->v);
-  if (job->contacts != NULL)
-    for (int i = 0; i < count; i++) job->contacts[(size_t)(first + i) * ((size_t)steps + 1)] = 0;
-  for (int step = 0; step < steps; step++) {
-    if (!shard_step(job, first, count, step, w, t, result)) return;
-    if (progress != NULL && !progress(progress_user, count)) {
+  begin_trajectories(job, s, w);
+  for (int step = 0; step < job->options->steps; step++) {
+    if (!shard_step(job, s, step, w, t, result)) return;
+    if (job->progress != NULL && !job->progress(job->progress_user, s.count)) {
       result->status = CAROM_INTERRUPTED;
       return;
     }
@@ -197,12 +206,12 @@ void shard_run(const batch_job *job, int first, int count, worker *w, tape *t, s
 }
 
 /* Adds the cotangent of a step's states. */
-static void add_state_cotangent(const batch_job *job, const double *trajectory_bar, int first,
-                                int count, int step, double *bar) {
+static void add_state_cotangent(const batch_job *job, const double *trajectory_bar, shard_range s,
+                                int step, double *bar) {
   if (trajectory_bar == NULL) return;
   int size = job->integrator.mechanics->system->coordinate_count;
-  for (int i = 0; i < count; i++) {
-    const double *from = trajectory_bar + trajectory_at(job, first + i, step);
+  for (int i = 0; i < s.count; i++) {
+    const double *from = trajectory_bar + trajectory_at(job, s.first + i, step);
     for (int k = 0; k < size; k++) bar[i * size + k] += from[k];
   }
 }
@@ -221,42 +230,46 @@ static void sample_event_vjp(const batch_job *job, worker *w, int i, const tape 
   arena_restore(&w->scratch, mark);
 }
 
-void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape *t,
-               const double *x_bar, const double *v_bar, double *x0_bar, double *v0_bar,
-               double *theta_bar, double *potential_bar) {
-  int steps = job->options->steps;
-  size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
-  memset(w->x_bar, 0, sizeof(double) * (size_t)count * size);
-  memset(w->v_bar, 0, sizeof(double) * (size_t)count * size);
-  for (int step = steps - 1; step >= 0; step--) {
-    add_state_cotangent(job, x_bar, first, count, step + 1, w->x_bar);
-    add_state_cotangent(job, v_bar, first, count, step + 1, w->v_bar);
-
-    // the step again, up to the state before its contact events
-    step_record *record = record_of(job, w, step);
-    if (job->keeps_records) {
-      integrator_replay(&job->integrator, count, record, w->x, w->v);
-    } else {
-      gather(job, job->x, first, count, step, w->x);
-      gather(job, job->v, first, count, step, w->v);
-      integrator_step(&job->integrator, count, w->x, w->v, record, &w->scratch);
-    }
-
-    double start = stopwatch_read(w->watch);
-    for (int i = 0; i < count; i++) {
-      int64_t offset = t->offset[(size_t)i * (size_t)steps + (size_t)step];
-      if (offset >= 0) sample_event_vjp(job, w, i, t, offset, theta_bar);
-    }
-    if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
-    integrator_step_vjp(&job->integrator, count, record, w->x_bar, w->v_bar, theta_bar,
-                        potential_bar, &w->scratch);
+/* The state before the contact events of a step, and the step's record, again. */
+static step_record *repeat_step(const batch_job *job, shard_range s, int step, worker *w) {
+  step_record *record = record_of(job, w, step);
+  if (job->keeps_records) {
+    integrator_replay(&job->integrator, s.count, record, w->x, w->v);
+  } else {
+    gather(job, job->states.x, s, step, w->x);
+    gather(job, job->states.v, s, step, w->v);
+    integrator_step(&job->integrator, s.count, w->x, w->v, record, &w->scratch);
   }
-  add_state_cotangent(job, x_bar, first, count, 0, w->x_bar);
-  add_state_cotangent(job, v_bar, first, count, 0, w->v_bar);
-  if (x0_bar != NULL)
-    memcpy(x0_bar + (size_t)first * size, w->x_bar, sizeof(double) * (size_t)count * size);
-  if (v0_bar != NULL)
-    memcpy(v0_bar + (size_t)first * size, w->v_bar, sizeof(double) * (size_t)count * size);
+  return record;
+}
+
+/* Reverses one time step; w->x_bar, w->v_bar become those of the state before it. */
+static void shard_step_vjp(const batch_job *job, shard_range s, int step, worker *w, const tape *t,
+                           double *theta_bar, double *potential_bar) {
+  step_record *record = repeat_step(job, s, step, w);
+  double start = stopwatch_read(w->watch);
+  for (int i = 0; i < s.count; i++) {
+    int64_t offset = t->offset[(size_t)i * (size_t)job->options->steps + (size_t)step];
+    if (offset >= 0) sample_event_vjp(job, w, i, t, offset, theta_bar);
+  }
+  if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
+  integrator_step_vjp(&job->integrator, s.count, record, w->x_bar, w->v_bar, theta_bar,
+                      potential_bar, &w->scratch);
+}
+
+void shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
+               const batch_cotangents *bars, double *theta_bar, double *potential_bar) {
+  size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
+  size_t at = (size_t)s.first * size, bytes = sizeof(double) * (size_t)s.count * size;
+  memset(w->x_bar, 0, bytes);
+  memset(w->v_bar, 0, bytes);
+  for (int step = job->options->steps; step >= 0; step--) {
+    add_state_cotangent(job, bars->x, s, step, w->x_bar);
+    add_state_cotangent(job, bars->v, s, step, w->v_bar);
+    if (step > 0) shard_step_vjp(job, s, step - 1, w, t, theta_bar, potential_bar);
+  }
+  if (bars->x0 != NULL) memcpy(bars->x0 + at, w->x_bar, bytes);
+  if (bars->v0 != NULL) memcpy(bars->v0 + at, w->v_bar, bytes);
 }
 
 carom_status shard_error(const shard_result *result, double dt, carom_error *error) {

@@ -27,18 +27,39 @@ typedef struct worker {
   stopwatch *watch;      /* NULL; worker_time sets it */
 } worker;
 
-/* One rollout of a batch: what all shards share. Trajectories are [batch][steps + 1][D]. */
+/* Initial states [batch][D] of a run, where its trajectories [batch][steps + 1][D] go, and where a
+ * contact acted [batch][steps + 1] (may be NULL). */
+typedef struct batch_states {
+  const double *x0, *v0;
+  double *x, *v;
+  uint8_t *contacts;
+} batch_states;
+
+/* Cotangents of the trajectories, and where those of the initial states go; each may be NULL. */
+typedef struct batch_cotangents {
+  const double *x, *v;
+  double *x0, *v0;
+} batch_cotangents;
+
+/* Called after each time step of a shard with the number of samples it advanced; false to stop. */
+typedef bool (*shard_progress)(void *user, int samples);
+
+/* What all shards of a batch share. */
 typedef struct batch_job {
   const carom_rollout_options *options;
   integrator integrator;
-  int batch;
-  const double *x0, *v0;
-  double *x, *v;
-  uint8_t *contacts; /* may be NULL */
-  bool
-      keeps_records; /* a worker keeps the records of all time steps, so that the reverse of a shard
-                          that it has just run need not evaluate anything again */
+  int batch; /* samples */
+  batch_states states;
+  bool keeps_records; /* a worker keeps the records of all time steps: the reverse of the shard that
+                         it has just run need not evaluate anything again */
+  shard_progress progress; /* NULL */
+  void *progress_user;
 } batch_job;
+
+/* Samples [first, first + count). */
+typedef struct shard_range {
+  int first, count;
+} shard_range;
 
 /* What a shard reports. */
 typedef struct shard_result {
@@ -55,18 +76,13 @@ void worker_free(worker *w);
 void worker_time(worker *w, const batch_job *job, stopwatch *watch);
 void tape_free(tape *t);
 
-/* Called after each time step of a shard with the number of samples it advanced; false to stop. */
-typedef bool (*shard_progress)(void *user, int samples);
+/* `t` may be NULL if no reverse is wanted. */
+void shard_run(const batch_job *job, shard_range s, worker *w, tape *t, shard_result *result);
 
-/* Samples [first, first + count). `t` may be NULL if no reverse is wanted. */
-void shard_run(const batch_job *job, int first, int count, worker *w, tape *t, shard_result *result,
-               shard_progress progress, void *progress_user);
-
-/* Cotangents of the trajectory (either may be NULL) to those of the initial states, theta_bar (+=)
- * and the potential's parameters (+=; theta_bar again for the scene's own). */
-void shard_vjp(const batch_job *job, int first, int count, worker *w, const tape *t,
-               const double *x_bar, const double *v_bar, double *x0_bar, double *v0_bar,
-               double *theta_bar, double *potential_bar);
+/* Cotangents of the trajectories to those of the initial states, theta_bar (+=) and the potential's
+ * parameters (+=; theta_bar again for the scene's own). */
+void shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
+               const batch_cotangents *bars, double *theta_bar, double *potential_bar);
 
 /* What kept a shard from finishing, in words; CAROM_OK if nothing did. */
 carom_status shard_error(const shard_result *result, double dt, carom_error *error);

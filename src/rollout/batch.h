@@ -1,0 +1,78 @@
+/* A batch of rollouts over threads: what its shards need, and the loops over them.
+ *
+ *   batch_run        forward
+ *   batch_vjp        reverse of the last run, from cotangents of its trajectory
+ *   batch_run_loss   forward, comparison and reverse of one shard after the other, while what the
+ *                    reverse needs is still at hand
+ *
+ * Shards are cut by the number of samples alone. A shard is computed by one worker, its results go to
+ * places of its own, and sums over shards are made afterwards in their order: the same bits from any
+ * number of threads. */
+#ifndef CAROM_ROLLOUT_BATCH_H
+#define CAROM_ROLLOUT_BATCH_H
+
+#include "rollout/shard.h"
+
+/* When a batch is reversed, which decides what is kept for it. */
+typedef enum batch_use {
+  BATCH_FORWARD,        /* never: nothing */
+  BATCH_REVERSE_LATER,  /* batch_vjp after batch_run: a tape for each shard */
+  BATCH_REVERSE_AT_ONCE /* batch_run_loss: a tape and all step records for each worker */
+} batch_use;
+
+typedef struct batch_executor {
+  carom_rollout_options options;
+  batch_job job; /* points to the options: a batch stays where it is */
+  batch_use use;
+  int parameter_count; /* of the engine */
+  int potential_count; /* of a potential that has its own, or 0 */
+  int thread_limit;
+  int shard_count; /* of the last batch_reserve */
+
+  /* these grow to the largest batch seen */
+  int worker_count;
+  worker *workers; /* [worker_count] */
+  int tape_count;
+  tape *tapes; /* [tape_count] one for each shard, or for each worker */
+  int result_count;
+  shard_result *results; /* [result_count] one for each shard */
+  int bar_count;
+  double *theta_bars;     /* [bar_count][parameter_count] one for each shard */
+  double *potential_bars; /* [bar_count][potential_count] */
+
+  carom_report report; /* of the last run */
+} batch_executor;
+
+/* A batch of a system with a potential (`potential_count` parameters of its own, 0: it has none or
+ * theta's). Nothing is allocated yet. */
+void batch_init(batch_executor *b, const mechanics *m, const potential *p, int potential_count,
+                const carom_rollout_options *options, batch_use use);
+void batch_free(batch_executor *b);
+
+/* Room for `samples` samples, and for cotangents of parameters if `gradients`. What is there already
+ * is kept. */
+carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom_error *error);
+
+/* Runs the reserved samples. Counters are in `report` also where it fails. */
+carom_status batch_run(batch_executor *b, const batch_states *states, carom_error *error);
+
+/* The reverse of the last run. Cotangents of parameters are left for the sums below. */
+void batch_vjp(batch_executor *b, const batch_cotangents *bars);
+
+/* Compares the samples of a shard with what they should be: cotangents of their trajectories go into
+ * the arrays that batch_run_loss was given. Called by several threads at once. */
+typedef void (*batch_compare)(void *user, shard_range s);
+
+/* Runs, compares and, if `gradients`, reverses shard after shard. */
+carom_status batch_run_loss(batch_executor *b, const batch_states *states, batch_compare compare,
+                            void *user, const batch_cotangents *bars, bool gradients,
+                            carom_error *error);
+
+/* sums = those of all shards, in their order */
+void batch_sum_theta(const batch_executor *b, double *theta_bar);
+void batch_sum_potential(const batch_executor *b, double *potential_bar);
+
+/* How often memory has been asked of the system by workers and tapes: constant once warm. */
+long batch_allocations(const batch_executor *b);
+
+#endif
