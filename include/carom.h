@@ -8,6 +8,11 @@
  *  - Everything is double precision and in the units of the scene (SI in the built-in scenes).
  *  - A carom_system is constant after it is made; threads may share it. Rollouts and solvers are
  *    owned by one thread at a time.
+ *  - Files: several threads may save and load at once, each its own objects; one lock of the process
+ *    stands around the library's use of HDF5. Calls that the program makes to HDF5 itself are not
+ *    under that lock: a program that does both makes them from one thread, or holds a lock of its
+ *    own around these and the library's functions with a path. A file without carom's checksum is
+ *    tried in a child process (fork) before it is read.
  *  - The library never prints, exits or aborts on input. Functions that can fail return a
  *    carom_status; the message (what, where, what to do) is in the caller's carom_error, which may
  *    be NULL. An *error* is a bad call or bad input. How well a contact problem was solved is not
@@ -361,13 +366,21 @@ CAROM_API void carom_system_energy(const carom_system *system, const double *the
 
 /* ---- Files of rollouts ----------------------------------------------------------------------- */
 
+/* Where a time step comes from. */
+typedef enum carom_dt_source {
+  CAROM_DT_OF_SCENE,     /* the data do not say: the scene's is meant */
+  CAROM_DT_OF_ATTRIBUTE, /* the attribute dt of a file */
+  CAROM_DT_OF_TIMES      /* the times /t of a file */
+} carom_dt_source;
+
 /* Trajectories of one system: what a rollout gives, or what was measured elsewhere. */
 typedef struct carom_trajectories {
   int batch;       /* trajectories */
   int state_count; /* of each: time steps + 1 */
   int point_count;
   int dimension;
-  double dt;        /* 0 if the file does not say */
+  double dt; /* 0 if the file does not say */
+  carom_dt_source dt_from;
   double *x, *v;    /* [batch][state_count][point_count][dimension] */
   double *t;        /* [state_count] times; NULL: k dt when written, absent when read */
   uint8_t *contact; /* [batch][state_count] as carom_rollout_contacts; NULL: absent */

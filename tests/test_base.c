@@ -1,4 +1,4 @@
-/* The base layer: arena, envelope matrices, random numbers, errors. */
+/* The base layer: arena, checksum, envelope matrices, random numbers, errors. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/arena.h"
+#include "base/checksum.h"
 #include "base/envelope.h"
 #include "base/error.h"
 #include "base/rng.h"
@@ -40,6 +41,27 @@ static void test_arena(void **state) {
     if (pass > 0) assert_int_equal(a.block_allocations, before);
   }
   arena_free(&a);
+}
+
+// the reference's numbers, for every length of rest behind the stripes of 32 bytes
+static void test_checksum(void **state) {
+  (void)state;
+  static const struct {
+    const char *text;
+    uint64_t checksum;
+  } known[] = {
+      {"", 0xef46db3751d8e999},
+      {"a", 0xd24ec4f1a98c6e5b},
+      {"abc", 0x44bc2cf5ad770999},
+      {"Nobody inspects the spammish repetition", 0xfbcea83c8a378bf1},
+  };
+  for (size_t k = 0; k < sizeof known / sizeof known[0]; k++)
+    assert_true(checksum64(known[k].text, strlen(known[k].text)) == known[k].checksum);
+  uint8_t bytes[200];
+  uint64_t all = 0;
+  for (int k = 0; k < 200; k++) bytes[k] = (uint8_t)(7 * k + 3);
+  for (size_t length = 0; length <= 200; length++) all = 31 * all + checksum64(bytes, length);
+  assert_true(all == 0xa92c646cf714b211);
 }
 
 /* A random positive definite matrix of a given envelope, and a dense copy of it. */
@@ -149,11 +171,9 @@ static void test_errors(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_arena),
-      cmocka_unit_test(test_envelope),
-      cmocka_unit_test(test_envelope_singular),
-      cmocka_unit_test(test_random_numbers),
-      cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_arena),          cmocka_unit_test(test_checksum),
+      cmocka_unit_test(test_envelope),       cmocka_unit_test(test_envelope_singular),
+      cmocka_unit_test(test_random_numbers), cmocka_unit_test(test_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

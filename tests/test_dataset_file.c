@@ -130,7 +130,7 @@ static void put_nan(carom_dataset *d) { d->train.x[((3 * 5 + 2) * 3 + 1) * 2] = 
 static void put_infinity(carom_dataset *d) { d->validation.v[0] = -INFINITY; }
 static void move_body(carom_dataset *d) { d->train.x[(7 * 5 + 4) * STATE] += 1; }
 static void empty_train(carom_dataset *d) { d->train.count = 0; }
-static void bad_dt(carom_dataset *d) { d->dt = 0; }
+static void bad_dt(carom_dataset *d) { d->dt = -0.5; }
 
 static void bad_numbers_are_placed(void **state) {
   fixture *f = *state;
@@ -143,7 +143,7 @@ static void bad_numbers_are_placed(void **state) {
   write_edited(f, "empty.h5", empty_train);
   assert_refused(f, "empty.h5", CAROM_INVALID_DATA, "/train has no chunks");
   write_edited(f, "dt.h5", bad_dt);
-  assert_refused(f, "dt.h5", CAROM_INVALID_DATA, "dt is 0");
+  assert_refused(f, "dt.h5", CAROM_INVALID_DATA, "dt is -0.5");
 }
 
 // removes one thing from a good file
@@ -154,14 +154,18 @@ static void write_without(const fixture *f, const char *path, const char *name) 
       strcmp(name, "dt") == 0 ? H5Adelete(file, name) : H5Ldelete(file, name, H5P_DEFAULT);
   assert_true(removed >= 0);
   H5Fclose(file);
+  unseal(path);
 }
 
 static void missing_parts_are_named(void **state) {
   fixture *f = *state;
   static const char *const cases[][2] = {
-      {"train", "group /train is missing"},   {"val", "group /val is missing"},
-      {"test", "group /test is missing"},     {"train/x", "dataset /train/x is missing"},
-      {"val/v", "dataset /val/v is missing"}, {"dt", "attribute dt"}};
+      {"train", "groups /train, /val and /test; there is /test, /val"},
+      {"val", "group /val is missing"},
+      {"test", "group /test is missing"},
+      {"train/x", "dataset /train/x is missing"},
+      {"val/v", "dataset /val/v is missing"},
+      {"dt", "attribute dt"}};
   for (int k = 0; k < 6; k++) {
     write_without(f, "part.h5", cases[k][0]);
     assert_refused(f, "part.h5", CAROM_INVALID_DATA, cases[k][1]);

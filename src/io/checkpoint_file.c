@@ -332,16 +332,24 @@ static carom_status load_model(h5_reader *reader, const char *path, const carom_
   return status;
 }
 
+/* What a model is loaded for, and into. */
+typedef struct model_target {
+  const carom_system *system;
+  carom_model **model;
+} model_target;
+
+static carom_status read_model(h5_reader *reader, void *user, carom_error *error) {
+  const model_target *target = user;
+  return load_model(reader, h5_reader_path(reader), target->system, target->model, error);
+}
+
 carom_status carom_model_load(const carom_system *system, const char *path, carom_model **model,
                               carom_error *error) {
   if (model != NULL) *model = NULL;
   if (system == NULL || model == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_load: a pointer is NULL");
-  h5_reader *reader;
-  carom_status status = h5_reader_open(path, &reader, error);
-  if (status != CAROM_OK) return status;
-  status = load_model(reader, path, system, model, error);
-  h5_reader_close(reader);
+  model_target target = {system, model};
+  carom_status status = h5_read_file(path, read_model, &target, error);
   return status == CAROM_OK ? error_clear(error) : status;
 }
 
@@ -463,12 +471,10 @@ static carom_status read_restored(h5_reader *reader, const char *path, const car
   return read_parameters(reader, t->model, r->parameters, error);
 }
 
-carom_status carom_trainer_restore(carom_trainer *trainer, const char *path, carom_error *error) {
-  h5_reader *reader;
-  carom_status status = h5_reader_open(path, &reader, error);
-  if (status != CAROM_OK) return status;
+static carom_status read_training(h5_reader *reader, void *user, carom_error *error) {
+  carom_trainer *trainer = user;
   restored r = {0};
-  status = read_restored(reader, path, trainer, &r, error);
+  carom_status status = read_restored(reader, h5_reader_path(reader), trainer, &r, error);
   if (status == CAROM_OK) {
     const size_t bytes = sizeof(double) * (size_t)trainer->optimizer.size;
     memcpy(carom_model_parameters(trainer->model), r.parameters, bytes);
@@ -476,9 +482,12 @@ carom_status carom_trainer_restore(carom_trainer *trainer, const char *path, car
     memcpy(trainer->optimizer.v, r.v, bytes);
     trainer->optimizer.steps = r.optimizer_steps;
     trainer->state = r.state;
-    error_clear(error);
   }
   restored_free(&r);
-  h5_reader_close(reader);
   return status;
+}
+
+carom_status carom_trainer_restore(carom_trainer *trainer, const char *path, carom_error *error) {
+  carom_status status = h5_read_file(path, read_training, trainer, error);
+  return status == CAROM_OK ? error_clear(error) : status;
 }

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Name of a dataset in the group of a split. */
 typedef struct item_name {
@@ -74,7 +75,7 @@ static carom_status read_contacts(h5_reader *reader, const carom_system *system,
   h5_axis axes[] = {{"chunks", chunks->count}, {"states", chunks->states}};
   const item_name name = item(split, "contact");
   if (h5_has_dataset(reader, name.text))
-    return h5_read_bytes(reader, name.text, 2, axes, &chunks->contact, error);
+    return h5_read_flags(reader, name.text, 2, axes, &chunks->contact, error);
   chunks->contact = calloc(states + 1, 1);
   if (chunks->contact == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return contacts_flag(system, states, chunks->x, chunks->contact, error);
@@ -123,69 +124,84 @@ static carom_status read_dataset(h5_reader *reader, const carom_system *system, 
   return status;
 }
 
-// messages of h5_file begin with the path, the others get it here
-static carom_status name_file(const char *path, carom_status status, carom_error *error) {
-  if (status == CAROM_OK || error == NULL) return status;
-  size_t length = 0;
-  while (path[length] != '\0' && error->message[length] == path[length]) length++;
-  return path[length] == '\0' ? status : error_prefix(error, "%s", path);
-}
-
-// the time step of a trajectory file
+// the time step of trajectories: the file's, else the scene's
 static double time_step(const carom_system *system, const carom_trajectories *data) {
-  if (data->dt > 0) return data->dt;
-  if (data->t != NULL && data->state_count > 1)
-    return (data->t[data->state_count - 1] - data->t[0]) / (data->state_count - 1);
-  return carom_system_describe(system).dt;
-}
-
-static carom_status read_trajectories(const carom_system *system, const char *path,
-                                      const carom_dataset_options *options, carom_dataset **dataset,
-                                      carom_error *error) {
-  carom_trajectories data;
-  carom_status status = carom_trajectories_read(system, path, &data, error);
-  if (status != CAROM_OK) return status;
-  status = carom_dataset_from_trajectories(system, time_step(system, &data), data.batch,
-                                           data.state_count, data.x, data.v, data.contact, options,
-                                           dataset, error);
-  carom_trajectories_free(&data);
-  return status;
+  return data->dt_from != CAROM_DT_OF_SCENE ? data->dt : carom_system_describe(system).dt;
 }
 
 static bool holds_trajectories(const h5_reader *reader) {
   return h5_has_dataset(reader, "x") || h5_has_dataset(reader, "v");
 }
 
-carom_status carom_dataset_is_cut(const char *path, bool *is_cut, carom_error *error) {
-  h5_reader *reader;
-  carom_status status = h5_reader_open(path, &reader, error);
-  if (status != CAROM_OK) return status;
-  *is_cut = !holds_trajectories(reader) && h5_has_group(reader, "train");
-  h5_reader_close(reader);
+/* What is read from a file: trajectories, which are cut afterwards, or a data set. */
+typedef struct dataset_target {
+  const carom_system *system;
+  carom_dataset *made;             /* NULL where there are trajectories */
+  carom_trajectories trajectories; /* x is NULL where there is a data set */
+} dataset_target;
+
+static carom_status read_made(h5_reader *reader, dataset_target *target, carom_error *error) {
+  target->made = calloc(1, sizeof *target->made);
+  if (target->made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  carom_status status = read_dataset(reader, target->system, target->made, error);
+  if (status == CAROM_OK) return CAROM_OK;
+  carom_dataset_destroy(target->made);
+  target->made = NULL;
+  return status;
+}
+
+static carom_status read_target(h5_reader *reader, void *user, carom_error *error) {
+  dataset_target *target = user;
+  if (holds_trajectories(reader))
+    return trajectory_read(reader, target->system, &target->trajectories, error);
+  if (h5_has_group(reader, "train")) return read_made(reader, target, error);
+  char content[512];
+  h5_describe_content(reader, content, sizeof content);
+  return error_set(error, CAROM_INVALID_DATA,
+                   "the dataset /x is missing: trajectories are /x and /v "
+                   "[samples][states][points][dimension], a data set has the groups /train, /val "
+                   "and /test; there is %s",
+                   content);
+}
+
+static carom_status read_is_cut(h5_reader *reader, void *user, carom_error *error) {
+  (void)error;
+  *(bool *)user = !holds_trajectories(reader) && h5_has_group(reader, "train");
   return CAROM_OK;
+}
+
+carom_status carom_dataset_is_cut(const char *path, bool *is_cut, carom_error *error) {
+  return h5_read_file(path, read_is_cut, is_cut, error);
+}
+
+// messages of h5_file begin with the path, the others get it here
+static carom_status name_file(const char *path, carom_status status, carom_error *error) {
+  if (status == CAROM_OK || error == NULL || path == NULL) return status;
+  const size_t length = strlen(path);
+  return strncmp(error->message, path, length) == 0 ? status : error_prefix(error, "%s", path);
+}
+
+static carom_status cut(dataset_target *target, const carom_dataset_options *options,
+                        carom_dataset **dataset, carom_error *error) {
+  const carom_dataset_options defaults = carom_dataset_default_options(target->system);
+  carom_trajectories *data = &target->trajectories;
+  carom_status status = carom_dataset_from_trajectories(
+      target->system, time_step(target->system, data), data->batch, data->state_count, data->x,
+      data->v, data->contact, options != NULL ? options : &defaults, dataset, error);
+  carom_trajectories_free(data);
+  return status;
 }
 
 carom_status carom_dataset_read(const carom_system *system, const char *path,
                                 const carom_dataset_options *options, carom_dataset **dataset,
                                 carom_error *error) {
   *dataset = NULL;
-  h5_reader *reader;
-  carom_status status = h5_reader_open(path, &reader, error);
-  if (status != CAROM_OK) return status;
-  const bool plain = holds_trajectories(reader);
-  carom_dataset *made = plain ? NULL : calloc(1, sizeof *made);
-  if (made != NULL) status = read_dataset(reader, system, made, error);
-  h5_reader_close(reader);
-  if (plain) {
-    const carom_dataset_options defaults = carom_dataset_default_options(system);
-    status = read_trajectories(system, path, options != NULL ? options : &defaults, dataset, error);
-    return name_file(path, status, error);
+  dataset_target target = {.system = system};
+  carom_status status = h5_read_file(path, read_target, &target, error);
+  if (status == CAROM_OK && target.made == NULL) {
+    status = cut(&target, options, dataset, error);
+  } else if (status == CAROM_OK) {
+    *dataset = target.made;
   }
-  if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
-  if (status == CAROM_OK) {
-    *dataset = made;
-    return CAROM_OK;
-  }
-  carom_dataset_destroy(made);
   return name_file(path, status, error);
 }

@@ -103,23 +103,29 @@ static carom_status read_entries(h5_reader *reader, const char *path, const caro
   return status == CAROM_OK ? CAROM_OK : error_prefix(error, "%s", path);
 }
 
+/* What parameters are read for, and into. */
+typedef struct parameter_target {
+  const carom_system *system;
+  double *theta;
+} parameter_target;
+
+static carom_status read_target(h5_reader *reader, void *user, carom_error *error) {
+  const parameter_target *target = user;
+  const char *path = h5_reader_path(reader);
+  const size_t bytes = sizeof(double) * (size_t)carom_parameters_count(target->system);
+  double *changed = malloc(bytes);
+  if (changed == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  memcpy(changed, target->theta, bytes);
+  carom_status status = read_entries(reader, path, target->system, changed, error);
+  if (status == CAROM_OK) memcpy(target->theta, changed, bytes);
+  free(changed);
+  return status;
+}
+
 carom_status carom_parameters_read(const carom_system *system, const char *path, double *theta,
                                    carom_error *error) {
-  h5_reader *reader;
-  carom_status status = h5_reader_open(path, &reader, error);
-  if (status != CAROM_OK) return status;
-  size_t bytes = sizeof(double) * (size_t)carom_parameters_count(system);
-  double *changed = malloc(bytes);
-  if (changed == NULL) {
-    status = error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
-  } else {
-    memcpy(changed, theta, bytes);
-    status = read_entries(reader, path, system, changed, error);
-    if (status == CAROM_OK) memcpy(theta, changed, bytes);
-  }
-  free(changed);
-  h5_reader_close(reader);
-  return status;
+  parameter_target target = {system, theta};
+  return h5_read_file(path, read_target, &target, error);
 }
 
 static carom_status write_entry(h5_writer *writer, const carom_system *system, const entry *e,

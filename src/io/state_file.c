@@ -21,15 +21,14 @@ carom_status carom_states_write(const carom_states *data, const carom_system *sy
   return h5_writer_finish(writer, status, error);
 }
 
-static carom_status read_states(h5_reader *reader, const char *path, carom_states *data,
-                                carom_error *error) {
+static carom_status read_states(h5_reader *reader, carom_states *data, carom_error *error) {
   h5_axis axes[] = {{"samples", -1}, {"points", data->point_count}, {"dimension", data->dimension}};
   carom_status status = h5_read_doubles(reader, "x", 3, axes, &data->x, error);
   if (status == CAROM_OK) status = h5_read_doubles(reader, "v", 3, axes, &data->v, error);
   if (status != CAROM_OK) return status;
   data->batch = axes[0].size;
   if (data->batch >= 1) return CAROM_OK;
-  return error_set(error, CAROM_INVALID_DATA, "%s: has no samples", path);
+  return error_set(error, CAROM_INVALID_DATA, "%s: has no samples", h5_reader_path(reader));
 }
 
 // moves the first states of every carom_trajectories to the front and keeps them
@@ -47,23 +46,34 @@ static void take_first_states(carom_trajectories *source, carom_states *data) {
   carom_trajectories_free(source);
 }
 
-carom_status carom_states_read(const carom_system *system, const char *path, carom_states *data,
-                               carom_error *error) {
-  const carom_system_info info = carom_system_describe(system);
+/* What states are read for, and into. */
+typedef struct states_target {
+  const carom_system *system;
+  carom_states *data;
+} states_target;
+
+static carom_status read_target(h5_reader *reader, void *user, carom_error *error) {
+  const states_target *target = user;
+  carom_states *data = target->data;
+  const carom_system_info info = carom_system_describe(target->system);
   *data = (carom_states){.point_count = info.point_count, .dimension = info.dimension};
-  h5_reader *reader;
-  carom_status status = h5_reader_open(path, &reader, error);
-  if (status != CAROM_OK) return status;
-  bool is_trajectory = h5_dataset_rank(reader, "x") == 4;
-  if (!is_trajectory) status = read_states(reader, path, data, error);
-  h5_reader_close(reader);
-  if (is_trajectory) {
+  carom_status status;
+  if (h5_dataset_rank(reader, "x") == 4) {
     carom_trajectories source;
-    status = carom_trajectories_read(system, path, &source, error);
+    status = trajectory_read(reader, target->system, &source, error);
     if (status == CAROM_OK) take_first_states(&source, data);
+  } else {
+    status = read_states(reader, data, error);
   }
   if (status != CAROM_OK) carom_states_free(data);
   return status;
+}
+
+carom_status carom_states_read(const carom_system *system, const char *path, carom_states *data,
+                               carom_error *error) {
+  *data = (carom_states){0};
+  states_target target = {system, data};
+  return h5_read_file(path, read_target, &target, error);
 }
 
 void carom_states_free(carom_states *data) {

@@ -1,8 +1,8 @@
 #include "io/trajectory_file.h"
 
 #include "base/error.h"
-#include "io/h5_file.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static carom_status write_times(h5_writer *writer, const carom_trajectories *data,
@@ -36,22 +36,94 @@ carom_status carom_trajectories_write(const carom_trajectories *data, const caro
   return h5_writer_finish(writer, status, error);
 }
 
-// /t and /contact, where they are there
+/* ---- the time step ---- */
+
+static const char *kind_name(h5_attribute_kind kind) {
+  return kind == H5_TEXT ? "text" : kind == H5_LIST ? "a list" : "something else";
+}
+
+// the attribute dt, where there is one: a positive number
+static carom_status read_time_step(h5_reader *reader, carom_trajectories *data,
+                                   carom_error *error) {
+  const h5_attribute_kind kind = h5_attribute_kind_of(reader, "dt");
+  if (kind == H5_ABSENT) return CAROM_OK;
+  if (!h5_read_number_attribute(reader, "dt", &data->dt)) {
+    return error_set(error, CAROM_INVALID_DATA,
+                     "%s: the attribute dt is %s, expected one positive number (the time step)",
+                     h5_reader_path(reader), kind_name(kind));
+  }
+  data->dt_from = CAROM_DT_OF_ATTRIBUTE;
+  if (data->dt > 0.0 && isfinite(data->dt)) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_DATA,
+                   "%s: the attribute dt is %g, expected a positive number (the time step)",
+                   h5_reader_path(reader), data->dt);
+}
+
+// the step of /t that is farthest from their mean
+static int worst_step(const double *t, int state_count, double mean) {
+  int worst = 0;
+  for (int k = 1; k < state_count - 1; k++) {
+    if (fabs(t[k + 1] - t[k] - mean) > fabs(t[worst + 1] - t[worst] - mean)) worst = k;
+  }
+  return worst;
+}
+
+static carom_status check_times(const h5_reader *reader, const carom_trajectories *data,
+                                double mean, carom_error *error) {
+  const char *path = h5_reader_path(reader);
+  const double *t = data->t;
+  for (int k = 0; k < data->state_count - 1; k++) {
+    if (t[k + 1] > t[k]) continue;
+    return error_set(error, CAROM_INVALID_DATA,
+                     "%s: the times /t do not rise: /t[%d] is %.9g and /t[%d] is %.9g", path, k,
+                     t[k], k + 1, t[k + 1]);
+  }
+  const int worst = worst_step(t, data->state_count, mean);
+  const double step = t[worst + 1] - t[worst];
+  if (fabs(step - mean) <= TIME_JITTER * mean) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_DATA,
+                   "%s: the times /t are not evenly spaced: from /t[%d] to /t[%d] it is %.6g, on "
+                   "average %.6g (%g %% more or less is taken); resample the trajectories to equal "
+                   "time steps",
+                   path, worst, worst + 1, step, mean, 100.0 * TIME_JITTER);
+}
+
+// the step that the times /t have, which must be that of the attribute where there are both
+static carom_status compare_times(const h5_reader *reader, carom_trajectories *data,
+                                  carom_error *error) {
+  const int last = data->state_count - 1;
+  if (data->t == NULL || last < 1) return CAROM_OK;
+  const double mean = (data->t[last] - data->t[0]) / last;
+  carom_status status = check_times(reader, data, mean, error);
+  if (status != CAROM_OK) return status;
+  if (data->dt_from == CAROM_DT_OF_SCENE) {
+    data->dt = mean;
+    data->dt_from = CAROM_DT_OF_TIMES;
+  }
+  if (fabs(data->dt - mean) <= TIME_DRIFT * mean) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_DATA,
+                   "%s: the attribute dt is %.9g, but the times /t are %.9g apart; correct one of "
+                   "them or leave it out",
+                   h5_reader_path(reader), data->dt, mean);
+}
+
+/* ---- reading ---- */
+
+// /t, /contact and dt, where they are there
 static carom_status read_optional(h5_reader *reader, carom_trajectories *data, carom_error *error) {
   h5_axis axes[] = {{"samples", data->batch}, {"states", data->state_count}};
-  carom_status status = CAROM_OK;
-  if (h5_has_dataset(reader, "t")) {
+  carom_status status = read_time_step(reader, data, error);
+  if (status == CAROM_OK && h5_has_dataset(reader, "t")) {
     status = h5_read_doubles(reader, "t", 1, axes + 1, &data->t, error);
   }
+  if (status == CAROM_OK) status = compare_times(reader, data, error);
   if (status == CAROM_OK && h5_has_dataset(reader, "contact")) {
-    status = h5_read_bytes(reader, "contact", 2, axes, &data->contact, error);
+    status = h5_read_flags(reader, "contact", 2, axes, &data->contact, error);
   }
-  if (!h5_read_number_attribute(reader, "dt", &data->dt)) data->dt = 0.0;
   return status;
 }
 
-static carom_status read_all(h5_reader *reader, const char *path, carom_trajectories *data,
-                             carom_error *error) {
+static carom_status read_all(h5_reader *reader, carom_trajectories *data, carom_error *error) {
   h5_axis axes[] = {{"samples", -1},
                     {"states", -1},
                     {"points", data->point_count},
@@ -63,22 +135,36 @@ static carom_status read_all(h5_reader *reader, const char *path, carom_trajecto
   data->state_count = axes[1].size;
   if (data->batch < 1 || data->state_count < 1) {
     return error_set(error, CAROM_INVALID_DATA, "%s: has %d samples of %d states, expected some",
-                     path, data->batch, data->state_count);
+                     h5_reader_path(reader), data->batch, data->state_count);
   }
   return read_optional(reader, data, error);
 }
 
-carom_status carom_trajectories_read(const carom_system *system, const char *path,
-                                     carom_trajectories *data, carom_error *error) {
+carom_status trajectory_read(h5_reader *reader, const carom_system *system,
+                             carom_trajectories *data, carom_error *error) {
   const carom_system_info info = carom_system_describe(system);
   *data = (carom_trajectories){.point_count = info.point_count, .dimension = info.dimension};
-  h5_reader *reader;
-  carom_status status = h5_reader_open(path, &reader, error);
-  if (status != CAROM_OK) return status;
-  status = read_all(reader, path, data, error);
-  h5_reader_close(reader);
+  carom_status status = read_all(reader, data, error);
   if (status != CAROM_OK) carom_trajectories_free(data);
   return status;
+}
+
+/* What a trajectory is read for, and into. */
+typedef struct trajectory_target {
+  const carom_system *system;
+  carom_trajectories *data;
+} trajectory_target;
+
+static carom_status read_target(h5_reader *reader, void *user, carom_error *error) {
+  const trajectory_target *target = user;
+  return trajectory_read(reader, target->system, target->data, error);
+}
+
+carom_status carom_trajectories_read(const carom_system *system, const char *path,
+                                     carom_trajectories *data, carom_error *error) {
+  *data = (carom_trajectories){0};
+  trajectory_target target = {system, data};
+  return h5_read_file(path, read_target, &target, error);
 }
 
 void carom_trajectories_free(carom_trajectories *data) {

@@ -7,10 +7,26 @@
  *   root attributes: carom_version (text), scene (the scene's JSON text), dt (float64)
  *
  * A reader needs /x and /v; /t, /contact and the attributes are optional, so that files from
- * elsewhere can be targets. Numbers of any width are converted. */
+ * elsewhere can be targets. Numbers of any width are converted; /contact may hold truth values of
+ * numpy too, or any number that is 0 or 1.
+ *
+ * The time step is the attribute dt, one positive number; where there is none, the mean distance of
+ * the times /t. Times must rise, each step within TIME_JITTER of their mean, and the mean within
+ * TIME_DRIFT of dt: the states of a trajectory are equally spaced, and whoever has others must
+ * resample them. */
 #ifndef CAROM_IO_TRAJECTORY_FILE_H
 #define CAROM_IO_TRAJECTORY_FILE_H
 
 #include "carom.h"
+#include "io/h5_file.h"
+
+/* How far times may be from equal steps, of a step: rounding of 32-bit numbers stays below. And how
+ * far their mean may be from the attribute dt. */
+#define TIME_JITTER 0.01
+#define TIME_DRIFT 0.001
+
+/* carom_trajectories_read from a file that is open. */
+carom_status trajectory_read(h5_reader *reader, const carom_system *system,
+                             carom_trajectories *data, carom_error *error);
 
 #endif

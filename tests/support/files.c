@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include "io/seal.h"
+
 int folder_enter(test_folder *folder, const char *name) {
   snprintf(folder->path, sizeof folder->path, "/tmp/carom-%s-XXXXXX", name);
   return mkdtemp(folder->path) != NULL ? chdir(folder->path) : -1;
@@ -69,6 +71,15 @@ void assert_same_files(const char *a, const char *b) {
   assert_memory_equal(a_bytes, b_bytes, a_size);
   free(a_bytes);
   free(b_bytes);
+}
+
+void unseal(const char *path) {
+  size_t size;
+  char *bytes = read_bytes(path, &size);
+  assert_true(seal_is_there(bytes, size));
+  memset(bytes, 0, SEAL_SIZE);
+  write_bytes(path, bytes, size);
+  free(bytes);
 }
 
 struct rlimit files_limit(size_t bytes) {

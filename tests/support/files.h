@@ -26,6 +26,9 @@ void write_bytes(const char *path, const void *bytes, size_t size);
 char *read_bytes(const char *path, size_t *size);
 void assert_same_files(const char *a, const char *b);
 
+/* Takes the checksum of a file of carom away (io/seal.h), as if another program had written it. */
+void unseal(const char *path);
+
 /* Files cannot grow beyond `bytes` until files_unlimit gets what files_limit returned: writing more
  * fails as on a full disk. */
 struct rlimit files_limit(size_t bytes);
