@@ -1,7 +1,5 @@
 #include "cli/derivative_check.h"
 
-#include "base/arena.h"
-#include "base/rng.h"
 #include "cli/failure.h"
 #include "cli/progress.h"
 
@@ -22,6 +20,29 @@ static const double AGREEMENT = 1e-7, KINK = 1e-6;
 /* Rounding errors of a difference are not seen where derivatives are this many times larger. */
 static const double ABOVE_NOISE = 4e6;
 
+/* ---- random numbers ---- */
+
+/* A stream of its own for each purpose: the state of erand48. */
+typedef struct stream {
+  unsigned short state[3];
+} stream;
+
+static stream stream_begin(uint64_t seed, uint64_t purpose) {
+  const uint64_t mixed = (seed + 1) * 0x9E3779B97F4A7C15u + purpose * 0xBF58476D1CE4E5B9u;
+  stream r = {{(unsigned short)(mixed >> 16), (unsigned short)(mixed >> 32),
+               (unsigned short)(mixed >> 48)}};
+  erand48(r.state);
+  return r;
+}
+
+// standard normal (Box and Muller)
+static double stream_normal(stream *r) {
+  const double radius = sqrt(-2.0 * log(1.0 - erand48(r->state)));
+  return radius * cos(2.0 * M_PI * erand48(r->state));
+}
+
+static int stream_below(stream *r, int bound) { return (int)(erand48(r->state) * bound); }
+
 /* ---- chunks ---- */
 
 static carom_status chunks_allocate(chunk_set *chunks, int capacity, size_t state,
@@ -40,14 +61,14 @@ void chunks_free(chunk_set *chunks) {
 }
 
 // a random chunk of one trajectory with or without a contact; -1 if there is none
-static int pick_chunk(const uint8_t *contact, int state_count, bool with_contact, rng *r) {
+static int pick_chunk(const uint8_t *contact, int state_count, bool with_contact, stream *r) {
   int chosen = -1, found = 0;
   for (int start = 0; start + CHUNK_STEPS < state_count; start++) {
     bool touches = false;
     for (int k = 1; k < CHUNK_STATES; k++) touches = touches || contact[start + k] != 0;
     if (contact[start] != 0 || touches != with_contact) continue;
     found++;
-    if (rng_below(r, found) == 0) chosen = start;
+    if (stream_below(r, found) == 0) chosen = start;
   }
   return chosen;
 }
@@ -63,8 +84,7 @@ carom_status chunks_collect(const setup *s, const double *x, const double *v,
   }
   for (int sample = 0; sample < s->batch; sample++) {
     size_t first = (size_t)sample * (size_t)state_count;
-    rng r;
-    rng_seed(&r, seed, (uint64_t)sample);
+    stream r = stream_begin(seed, 2 + (uint64_t)sample);
     for (int kind = 0; kind < 2; kind++) {
       chunk_set *set = sets[kind];
       int start = pick_chunk(contact + first, state_count, kind == 1, &r);
@@ -79,7 +99,7 @@ carom_status chunks_collect(const setup *s, const double *x, const double *v,
 
 /* ---- the function and its derivative ---- */
 
-/* One set of chunks under one set of options; all memory is in the arena. */
+/* One set of chunks under one set of options. */
 typedef struct checker {
   const setup *s;
   const chunk_set *chunks;
@@ -94,7 +114,10 @@ typedef struct checker {
   double *x0, *v0, *theta; /* perturbed inputs */
   double *x0_bar, *v0_bar; /* [count][state] */
   double *theta_bar;       /* [count][theta_count] */
-  arena memory;
+  double *direction;       /* [count][state] or [segment] */
+  double *levels;          /* [2 STEPS_IN_LEVEL][count] of a stencil */
+  bool *done, *same_flags; /* [count] of a direction */
+  double *numbers;         /* what all of these point into */
 } checker;
 
 /* Functional values along a direction at one level: index 0 .. 2 for h, h/2, h/4. */
@@ -104,28 +127,60 @@ typedef struct stencil {
   bool *same_flags;                                     /* [count] */
 } stencil;
 
-static void checker_init(checker *c, const setup *s, const chunk_set *chunks, uint64_t seed) {
+// the next `size` of the numbers
+static double *take(double **numbers, size_t size) {
+  double *taken = *numbers;
+  *numbers += size;
+  return taken;
+}
+
+static carom_status checker_allocate(checker *c, carom_error *error) {
+  const size_t count = (size_t)c->chunks->count, states = count * c->state,
+               all = states * CHUNK_STATES, theta = (size_t)c->theta_count,
+               direction = states > theta ? states : theta;
+  c->numbers = calloc(
+      2 * all + 4 * states + (2 + 2 * STEPS_IN_LEVEL) * count + theta + count * theta + direction,
+      sizeof(double));
+  c->base_flags = calloc(count, CHUNK_STATES);
+  c->done = calloc(2 * count, sizeof(bool));
+  if (c->numbers == NULL || c->base_flags == NULL || c->done == NULL)
+    return fail(error, CAROM_OUT_OF_MEMORY, "no memory to check %zu chunks", count);
+  double *next = c->numbers;
+  c->wx = take(&next, all);
+  c->wv = take(&next, all);
+  double **const starts[] = {&c->x0, &c->v0, &c->x0_bar, &c->v0_bar};
+  for (int k = 0; k < 4; k++) *starts[k] = take(&next, states);
+  c->base = take(&next, count);
+  c->magnitude = take(&next, count);
+  c->levels = take(&next, 2 * STEPS_IN_LEVEL * count);
+  c->theta = take(&next, theta);
+  c->theta_bar = take(&next, count * theta);
+  c->direction = take(&next, direction);
+  c->same_flags = c->done + count;
+  return CAROM_OK;
+}
+
+static carom_status checker_init(checker *c, const setup *s, const chunk_set *chunks, uint64_t seed,
+                                 carom_error *error) {
   *c = (checker){.s = s, .chunks = chunks, .options = s->options, .state = state_size(s)};
   c->options.steps = CHUNK_STEPS;
   c->options.progress = NULL;
   c->theta_count = carom_parameters_count(s->system);
-  arena_init(&c->memory);
-  int count = chunks->count, state = (int)c->state, all = count * CHUNK_STATES * state;
-  c->wx = arena_doubles(&c->memory, all);
-  c->wv = arena_doubles(&c->memory, all);
-  double **const starts[] = {&c->x0, &c->v0, &c->x0_bar, &c->v0_bar};
-  for (int k = 0; k < 4; k++) *starts[k] = arena_doubles(&c->memory, count * state);
-  c->base_flags = ARENA_ARRAY(&c->memory, uint8_t, count * CHUNK_STATES);
-  c->base = arena_doubles(&c->memory, count);
-  c->magnitude = arena_doubles(&c->memory, count);
-  c->theta = arena_doubles(&c->memory, c->theta_count);
-  c->theta_bar = arena_doubles(&c->memory, count * c->theta_count);
-  rng r;
-  rng_seed(&r, seed, 0);
-  for (int k = 0; k < all; k++) {
-    c->wx[k] = rng_normal(&r);
-    c->wv[k] = rng_normal(&r);
+  carom_status status = checker_allocate(c, error);
+  stream r = stream_begin(seed, 0);
+  for (size_t k = 0; status == CAROM_OK && k < (size_t)chunks->count * CHUNK_STATES * c->state;
+       k++) {
+    c->wx[k] = stream_normal(&r);
+    c->wv[k] = stream_normal(&r);
   }
+  return status;
+}
+
+static void checker_free(checker *c) {
+  carom_rollout_destroy(c->rollout);
+  free(c->numbers);
+  free(c->base_flags);
+  free(c->done);
 }
 
 // simulates all chunks from c->x0, c->v0 with c->theta and evaluates the functional of each
@@ -296,9 +351,9 @@ typedef struct segment_work {
   stencil st;
 } segment_work;
 
-static void draw_direction(const checker *c, segment_work *w, rng *r) {
+static void draw_direction(const checker *c, segment_work *w, stream *r) {
   int count = w->segment < CHECK_THETA ? c->chunks->count * w->size : w->size;
-  for (int k = 0; k < count; k++) w->direction[k] = rng_normal(r);
+  for (int k = 0; k < count; k++) w->direction[k] = stream_normal(r);
 }
 
 // product of the derivative of chunk k with the direction
@@ -346,7 +401,7 @@ static bool all_done(const checker *c, const segment_work *w) {
   return true;
 }
 
-static carom_status check_direction(checker *c, segment_work *w, rng *r, check_result *result,
+static carom_status check_direction(checker *c, segment_work *w, stream *r, check_result *result,
                                     carom_error *error) {
   draw_direction(c, w, r);
   for (int k = 0; k < c->chunks->count; k++) w->done[k] = false;
@@ -363,25 +418,25 @@ static carom_status check_direction(checker *c, segment_work *w, rng *r, check_r
   return status;
 }
 
-static carom_status check_segment(checker *c, int segment, int directions, rng *r,
+static carom_status check_segment(checker *c, int segment, int directions, stream *r,
                                   check_result *result, carom_error *error) {
-  arena_mark mark = arena_save(&c->memory);
-  int count = c->chunks->count, size = segment_size(c, segment);
+  const size_t count = (size_t)c->chunks->count;
+  const int size = segment_size(c, segment);
   *result = (check_result){.segment_size = size, .no_effect = true};
-  segment_work w = {.segment = segment, .size = size};
-  w.direction = arena_doubles(&c->memory, segment < CHECK_THETA ? count * size : size);
-  w.done = ARENA_ARRAY(&c->memory, bool, count);
-  w.st.same_flags = ARENA_ARRAY(&c->memory, bool, count);
+  segment_work w = {.segment = segment,
+                    .size = size,
+                    .direction = c->direction,
+                    .done = c->done,
+                    .st.same_flags = c->same_flags};
   for (int i = 0; i < STEPS_IN_LEVEL; i++) {
-    w.st.plus[i] = arena_doubles(&c->memory, count);
-    w.st.minus[i] = arena_doubles(&c->memory, count);
+    w.st.plus[i] = c->levels + (size_t)(2 * i) * count;
+    w.st.minus[i] = c->levels + (size_t)(2 * i + 1) * count;
   }
   w.typical = typical_derivative(c, &w);
   carom_status status = CAROM_OK;
   for (int d = 0; status == CAROM_OK && size > 0 && d < directions; d++) {
     status = check_direction(c, &w, r, result, error);
   }
-  arena_restore(&c->memory, mark);
   return status;
 }
 
@@ -394,14 +449,12 @@ carom_status derivative_check(const setup *s, const chunk_set *chunks, int direc
                 "%d chunks of this scene are too many at once; take fewer --sample", chunks->count);
   }
   checker c;
-  checker_init(&c, s, chunks, seed);
-  carom_status status = run_base(&c, error);
-  rng r;
-  rng_seed(&r, seed, 1);
+  carom_status status = checker_init(&c, s, chunks, seed, error);
+  if (status == CAROM_OK) status = run_base(&c, error);
+  stream r = stream_begin(seed, 1);
   for (int segment = 0; status == CAROM_OK && segment < CHECK_SEGMENT_COUNT; segment++) {
     status = check_segment(&c, segment, directions, &r, &results[segment], error);
   }
-  carom_rollout_destroy(c.rollout);
-  arena_free(&c.memory);
+  checker_free(&c);
   return status;
 }

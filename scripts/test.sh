@@ -99,7 +99,7 @@ installed() {
   build gcc || return 1
   echo "== install"
   local way
-  for way in pkg-config-shared pkg-config-static cmake-shared cmake-static program; do
+  for way in pkg-config-shared pkg-config-static cmake-shared cmake-static program version; do
     check "install: $way" scripts/test-install.sh build/gcc "$way"
   done
 }

@@ -169,11 +169,23 @@ static void test_errors(void **state) {
   assert_true(strlen(error.message) < sizeof error.message);
 }
 
+// the header that programs are compiled with and the library that they run with tell their versions
+static void test_version(void **state) {
+  (void)state;
+  char text[32];
+  const int number = carom_version_number();
+  snprintf(text, sizeof text, "%d.%d.%d", number / 10000, number / 100 % 100, number % 100);
+  assert_string_equal(text, carom_version());
+  assert_string_equal(text, CAROM_VERSION);
+  assert_int_equal(number, CAROM_VERSION_NUMBER);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_arena),          cmocka_unit_test(test_checksum),
       cmocka_unit_test(test_envelope),       cmocka_unit_test(test_envelope_singular),
       cmocka_unit_test(test_random_numbers), cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_version),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

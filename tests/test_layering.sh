@@ -97,6 +97,11 @@ if [ -n "$build" ]; then
   exported=$(nm -D --defined-only "$build/libcarom.so" | awk '$3 !~ /^[_.]/ {print $3}' | sort -u)
   expect_empty "declared but not exported" "$(comm -23 <(echo "$declared") <(echo "$exported"))"
   expect_empty "exported but not declared" "$(comm -13 <(echo "$declared") <(echo "$exported"))"
+
+  # before 1.0 a minor version may change the interface: it is part of the soname
+  version=$(sed -n 's/^#define CAROM_VERSION "\(.*\)"/\1/p' include/carom.h)
+  soname=$(readelf -d "$build/libcarom.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')
+  expect_empty "soname" "$([ "$soname" = "libcarom.so.${version%.*}" ] || echo "  $soname of $version")"
 fi
 
 echo "$passed passed, $failed failed"
