@@ -48,7 +48,8 @@ static void print_number(FILE *out, double value) {
 }
 
 static void print_header(FILE *out, const carom_properties *properties) {
-  fputs("epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,seconds", out);
+  fputs("epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,", out);
+  fputs("search_loss_before,search_loss_after,seconds", out);
   for (int k = 0; k < properties->count; k++) {
     fputc(',', out);
     print_name(out, properties->items[k].name);
@@ -69,7 +70,11 @@ static void print_epoch(FILE *out, const carom_properties *properties, const car
   print_number(out, e->learning_rate);
   fputc(',', out);
   print_number(out, e->gradient_norm);
-  fprintf(out, ",%d,%.6g", e->moves, e->seconds);
+  fprintf(out, ",%d,", e->moves);
+  print_number(out, e->search_loss_before);
+  fputc(',', out);
+  print_number(out, e->search_loss_after);
+  fprintf(out, ",%.6g", e->seconds);
   for (int k = 0; k < properties->count; k++) {
     fputc(',', out);
     print_number(out, carom_property_value(&properties->items[k], theta));

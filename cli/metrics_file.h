@@ -1,7 +1,8 @@
 /* What a training reports, epoch by epoch: metrics.csv (RFC 4180) and TensorBoard event files in
  * the run folder.
  *
- *   epoch, loss, validation_loss, best, learning_rate, gradient_norm, moves, seconds,
+ *   epoch, loss, validation_loss, best, learning_rate, gradient_norm,
+ *   moves, search_loss_before, search_loss_after (empty without moves), seconds,
  *   one column for each learned property (carom_property): friction, mass_ratio/b, ...,
  *   time_steps, events, contacts, programs, degenerate_programs, failed_programs, worst_residual
  *

@@ -103,6 +103,16 @@ void progress_note(progress *p, const char *format, ...) {
   va_end(arguments);
 }
 
+void progress_line(progress *p, const char *format, ...) {
+  if (p->quiet) return;
+  progress_end(p);
+  va_list arguments;
+  va_start(arguments, format);
+  vfprintf(stderr, format, arguments);
+  va_end(arguments);
+  fputc('\n', stderr);
+}
+
 bool progress_update(void *user, int64_t done, int64_t total) {
   progress *p = user;
   if (interrupted()) return false;

@@ -27,6 +27,9 @@ bool progress_update(void *user, int64_t done, int64_t total);
 /* Sets the note. */
 void progress_note(progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A line that stays, above the bar. */
+void progress_line(progress *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* Takes the bar away. */
 void progress_end(progress *p);
 

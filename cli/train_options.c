@@ -74,7 +74,8 @@ static const struct argp_option training_options[] = {
      "try frictions and restitutions far from where they stand every N epochs (25; 0: never)", 3},
     {"paper", KEY_PAPER, NULL, 0,
      "the paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, frictions that "
-     "start between 0 and 1, no search of them and no elastic term",
+     "start between 0 and 1, no search of them, no elastic term, and a loss of the numbers as they "
+     "are instead of one that is free of units",
      3},
     {"weight-decay", KEY_WEIGHT_DECAY, "X", 0, "weight decay of the optimiser, AdamW (1e-4)", 3},
     {0}};
@@ -226,6 +227,7 @@ static carom_status apply_model(const train_arguments *a, carom_model_options *o
   if (a->learn_regularizer) o->learn_regularizer = true;
   if (a->paper || a->no_elastic_term) o->elastic_term = false;
   if (a->paper) o->initial_friction = 1.0;
+  if (a->paper) o->length_scale = o->speed_scale = 0.0;
   if (a->initial_friction > 0.0) o->initial_friction = a->initial_friction;
   return a->model != NULL ? carom_model_options_by_name(o, a->model, error) : CAROM_OK;
 }

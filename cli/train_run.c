@@ -134,7 +134,9 @@ static carom_status begin(train_run *r, carom_error *error) {
   if (status == CAROM_OK) status = load_data(r, error);
   if (status != CAROM_OK) return status;
   r->config.model.dt = r->data->dt;
-  status = make_trainer(r, error);
+  if (!r->given->paper)
+    status = carom_model_options_by_data(&r->config.model, r->system, r->data, error);
+  if (status == CAROM_OK) status = make_trainer(r, error);
   if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
   if (status == CAROM_OK) status = path_in(r, "config.json", config, error);
   if (status == CAROM_OK) status = carom_trainer_save(r->trainer, last, error);
@@ -171,6 +173,22 @@ static void add_counts(carom_report *into, const carom_report *from) {
   into->worst_residual = fmax(into->worst_residual, from->worst_residual);
 }
 
+// what the search before an epoch moved
+static void show_moves(train_run *r, const carom_epoch *e) {
+  enum { SHOWN = 6 };
+  int count;
+  const carom_move *moves = carom_trainer_moves(r->trainer, &count);
+  // those of an epoch that was taken up in its middle have been shown
+  if (e->moves == 0 || e->moves != count) return;
+  progress_line(&r->bar, "training: search before epoch %d: %d moves, training loss %.3e -> %.3e",
+                e->epoch, count, e->search_loss_before, e->search_loss_after);
+  for (int k = 0; k < count && k < SHOWN; k++)
+    progress_line(&r->bar, "  %s %.5g -> %.5g: loss of the %d chunks that feel it %.3e -> %.3e",
+                  moves[k].name, moves[k].from, moves[k].to, moves[k].chunks, moves[k].loss_before,
+                  moves[k].loss_after);
+  if (count > SHOWN) progress_line(&r->bar, "  ... and %d more", count - SHOWN);
+}
+
 static void show_epoch(train_run *r, const carom_epoch *e) {
   char validation[32] = "", properties[64] = "";
   if (isfinite(e->validation_loss))
@@ -201,6 +219,7 @@ static bool on_epoch(void *user, const carom_epoch *e) {
   r->last = *e;
   carom_model_theta(r->model, r->theta);
   add_counts(&r->report, &e->report);
+  show_moves(r, e);
   show_epoch(r, e);
   return save_epoch(r, e, &r->failure) == CAROM_OK && !interrupted();
 }

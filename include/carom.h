@@ -528,10 +528,22 @@ typedef struct carom_model_options {
   int threads;             /* 0: all */
   double initial_friction; /* frictions start uniform between 0 and this: 0.2. The paper has 1,
                                    from where contacts that stick give no way back */
-  uint64_t seed;           /* of the initial parameters */
+  double length_scale;     /* 0, 0: loss and potential take coordinates and velocities as they are,
+                              as the paper does. A length and a speed of the data: they take
+                              x / length_scale and v / speed_scale, tips of body axes at a length of
+                              the body; the same data in other units then gives the same numbers */
+  double speed_scale;
+  uint64_t seed; /* of the initial parameters */
 } carom_model_options;
 
 CAROM_API carom_model_options carom_model_default_options(const carom_system *system);
+
+/* Sets dt and the scales by the training chunks: the root mean square of the coordinates of all
+ * centres of bodies about their common mean, and of their velocities. */
+CAROM_API carom_status carom_model_options_by_data(carom_model_options *options,
+                                                   const carom_system *system,
+                                                   const carom_dataset *dataset,
+                                                   carom_error *error);
 
 /* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", for index 0 to 3. */
 CAROM_API int carom_model_name_count(void);
@@ -599,9 +611,9 @@ CAROM_API void carom_properties_free(carom_properties *properties);
 /* Its value at engine parameters theta: those of carom_model_theta, or the scene's. */
 CAROM_API double carom_property_value(const carom_property *property, const double *theta);
 
-/* Loss mean |predicted - true| over all entries of (x, v) of `count` chunks, each predicted from its
- * first state, and its gradient [parameter_count] (NULL: the loss alone). `indices`
- * picks chunks (NULL: the first `count`). report may be NULL. */
+/* Loss mean |predicted - true| over all entries of (x, v), in the model's scales, of `count` chunks,
+ * each predicted from its first state, and its gradient [parameter_count] (NULL: the loss alone).
+ * `indices` picks chunks (NULL: the first `count`). report may be NULL. */
 CAROM_API carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
                                         const int *indices, double *loss, double *gradient,
                                         carom_report *report, carom_error *error);
@@ -646,6 +658,14 @@ CAROM_API carom_trainer_options carom_trainer_default_options(void);
 /* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, no search. */
 CAROM_API carom_trainer_options carom_trainer_paper_options(void);
 
+/* A friction or restitution that a search moved. */
+typedef struct carom_move {
+  char name[96];                  /* "friction", "restitution/a|ground"; "mass_scale" (CMr) */
+  double from, to;                /* mass_scale: a factor on all masses and the potential */
+  int chunks;                     /* training chunks whose prediction meets the contact */
+  double loss_before, loss_after; /* of these */
+} carom_move;
+
 /* What an epoch gave. */
 typedef struct carom_epoch {
   int epoch;              /* 1 for the first */
@@ -655,6 +675,7 @@ typedef struct carom_epoch {
   double learning_rate;
   double gradient_norm; /* of the last batch */
   int moves;            /* of frictions and restitutions, by a search before the epoch */
+  double search_loss_before, search_loss_after; /* training loss around the moves; NaN without */
   double seconds;
   carom_report report; /* of all rollouts of the epoch */
 } carom_epoch;
@@ -706,6 +727,11 @@ CAROM_API carom_status carom_trainer_save(const carom_trainer *trainer, const ch
  * having stopped. Nothing is changed on failure. */
 CAROM_API carom_status carom_trainer_restore(carom_trainer *trainer, const char *path,
                                              carom_error *error);
+
+/* The moves of the last search since the trainer was made, owned by the trainer, until the next one:
+ * carom_epoch.moves of them after an epoch that began with a search. No search raises the loss of
+ * the training chunks; where there are more than 4000 it is judged on as many, evenly spread. */
+CAROM_API const carom_move *carom_trainer_moves(const carom_trainer *trainer, int *count);
 
 /* Saves and loads a model with its options. */
 CAROM_API carom_status carom_model_save(const carom_model *model, const char *path,

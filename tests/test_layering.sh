@@ -8,7 +8,9 @@ cd "$(dirname "$0")/.." || exit 1
 
 # a folder includes from itself and from those before it
 order=(base system physics contact rollout nn learn plan io)
+# lines of a file; the public interface is one file on purpose
 max_lines=800
+max_interface_lines=1200
 passed=0
 failed=0
 
@@ -67,7 +69,8 @@ done
 
 # files stay short
 long=$(find include src cli bench examples tests -name '*.[ch]' -exec wc -l {} + 2>/dev/null |
-  awk -v max=$max_lines '$2 != "total" && $1 > max {print "  " $2 ": " $1 " lines"}')
+  awk -v max=$max_lines -v most=$max_interface_lines '
+    $2 != "total" && $1 > ($2 == "include/carom.h" ? most : max) {print "  " $2 ": " $1 " lines"}')
 expect_empty "files of at most $max_lines lines" "$long"
 
 # examples include <carom.h> and the standard library only

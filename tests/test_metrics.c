@@ -102,6 +102,8 @@ static carom_epoch make_epoch(int number) {
                        .learning_rate = 1e-3,
                        .gradient_norm = 1e-7 * number,
                        .moves = number,
+                       .search_loss_before = number == 2 ? NAN : 0.3,
+                       .search_loss_after = number == 2 ? NAN : 0.125,
                        .seconds = 0.25,
                        .report = {.time_steps = 40,
                                   .events = 7,
@@ -132,7 +134,8 @@ static void add_epochs(const carom_system *system, const carom_properties *list,
 }
 
 static const char header[] =
-    "epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,seconds,friction,"
+    "epoch,loss,validation_loss,best,learning_rate,gradient_norm,moves,search_loss_before,"
+    "search_loss_after,seconds,friction,"
     "restitution,"
     "mass_ratio/b,mass_ratio/c,time_steps,events,contacts,programs,degenerate_programs,"
     "failed_programs,worst_residual\n";
@@ -152,13 +155,13 @@ static void lines(void **state) {
   assert_true(strtod(at + 1, &at) == 0.1);
   assert_true(strtod(at + 1, &at) == 1.0 / 3.0);
   assert_int_equal(strtol(at + 1, &at, 10), 1);
-  assert_non_null(strstr(first, ",0.001,1e-07,1,0.25,0.5,0,"));
+  assert_non_null(strstr(first, ",0.001,1e-07,1,0.3,0.125,0.25,0.5,0,"));
   assert_non_null(strstr(first, ",40,7,8,16,2,1,1e-16\n"));
   // no validation loss: an empty field
-  assert_memory_equal(second, "2,0.05,,0,0.001,2e-07,2,0.25,", 29);
+  assert_memory_equal(second, "2,0.05,,0,0.001,2e-07,2,,,0.25,", 31);
   int commas = 0;
   for (const char *c = second; *c != '\0'; c++) commas += *c == ',';
-  assert_int_equal(commas, 18);
+  assert_int_equal(commas, 20);
   carom_properties_free(&list);
 }
 

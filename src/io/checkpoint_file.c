@@ -36,7 +36,9 @@ static int model_values(const carom_model_options *o, named_value *values) {
                              {"learn_regularizer", o->learn_regularizer},
                              {"single_precision", o->single_precision},
                              {"initial_friction", o->initial_friction},
-                             {"elastic_term", o->elastic_term}};
+                             {"elastic_term", o->elastic_term},
+                             {"length_scale", o->length_scale},
+                             {"speed_scale", o->speed_scale}};
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
 }
@@ -100,7 +102,9 @@ static int state_values(const training_state *s, int64_t optimizer_steps, named_
                              {"singular_programs", (double)r->singular_programs},
                              {"degenerate_programs", (double)r->degenerate_programs},
                              {"failed_programs", (double)r->failed_programs},
-                             {"moves", s->moves}};
+                             {"moves", s->moves},
+                             {"search_loss_before", s->search_loss_before},
+                             {"search_loss_after", s->search_loss_after}};
   _Static_assert(sizeof all <= MOST_VALUES * sizeof all[0], "room for the state");
   memcpy(values, all, sizeof all);
   return sizeof all / sizeof all[0];
@@ -117,6 +121,8 @@ static training_state state_from(const named_value *v, int64_t *optimizer_steps)
                           .best_epoch = to_int(v[6].value),
                           .batches_done = to_int(v[7].value),
                           .moves = to_int(v[16].value),
+                          .search_loss_before = v[17].value,
+                          .search_loss_after = v[18].value,
                           .report = {.worst_residual = v[3].value,
                                      .time_steps = (int64_t)v[8].value,
                                      .events = (int64_t)v[9].value,
@@ -292,6 +298,11 @@ static carom_status read_model_options(const h5_reader *reader, const char *path
   free(seed);
   if (!h5_read_number_attribute(reader, "initial_friction", &options->initial_friction))
     return missing(path, "initial_friction", error);
+  // files from before there were scales have none
+  if (!h5_read_number_attribute(reader, "length_scale", &options->length_scale))
+    options->length_scale = 0;
+  if (!h5_read_number_attribute(reader, "speed_scale", &options->speed_scale))
+    options->speed_scale = 0;
   if (!h5_read_number_attribute(reader, "dt", &options->dt)) return missing(path, "dt", error);
   return CAROM_OK;
 }

@@ -18,11 +18,12 @@ static json_t *train_json(const carom_trainer_options *o) {
 }
 
 static json_t *model_json(const carom_model_options *o) {
-  return json_pack("{si si sb sb sb sb sf sf}", "hidden_layers", o->hidden_layers, "hidden_size",
-                   o->hidden_size, "shared_properties", (int)o->shared_properties,
+  return json_pack("{si si sb sb sb sb sf sf sf sf}", "hidden_layers", o->hidden_layers,
+                   "hidden_size", o->hidden_size, "shared_properties", (int)o->shared_properties,
                    "learn_regularizer", (int)o->learn_regularizer, "elastic_term",
                    (int)o->elastic_term, "single_precision", (int)o->single_precision,
-                   "initial_friction", o->initial_friction, "dt", o->dt);
+                   "initial_friction", o->initial_friction, "length_scale", o->length_scale,
+                   "speed_scale", o->speed_scale, "dt", o->dt);
 }
 
 static json_t *dataset_json(const run_config *c) {
@@ -92,11 +93,12 @@ static carom_status read_model(json_t *root, const char *path, carom_model_optio
   const char *name;
   int shared, regularizer, elastic, single;
   json_error_t problem;
-  if (json_unpack_ex(root, &problem, 0, "{ss s{si si sb sb sb sb sF sF}}", "model", &name,
+  if (json_unpack_ex(root, &problem, 0, "{ss s{si si sb sb sb sb sF s?F s?F sF}}", "model", &name,
                      "model_options", "hidden_layers", &o->hidden_layers, "hidden_size",
                      &o->hidden_size, "shared_properties", &shared, "learn_regularizer",
                      &regularizer, "elastic_term", &elastic, "single_precision", &single,
-                     "initial_friction", &o->initial_friction, "dt", &o->dt) != 0) {
+                     "initial_friction", &o->initial_friction, "length_scale", &o->length_scale,
+                     "speed_scale", &o->speed_scale, "dt", &o->dt) != 0) {
     return wrong(path, problem.text, error);
   }
   o->shared_properties = shared != 0;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "learn/units.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -68,6 +69,13 @@ static carom_status check_options(const carom_model_options *o, carom_error *err
   if (!(o->initial_friction > 0) || !isfinite(o->initial_friction))
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "options.initial_friction is %g, must be positive", o->initial_friction);
+  const bool scaled = o->length_scale > 0 && o->speed_scale > 0;
+  if (!isfinite(o->length_scale) || !isfinite(o->speed_scale) ||
+      (!scaled && (o->length_scale != 0 || o->speed_scale != 0)))
+    return error_set(
+        error, CAROM_INVALID_ARGUMENT,
+        "options.length_scale is %g and speed_scale %g, must both be positive or both 0",
+        o->length_scale, o->speed_scale);
   if (o->threads < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT, "options.threads is %d, must be at least 0",
                      o->threads);
@@ -134,9 +142,9 @@ void model_expand(const carom_model *m, double *theta) {
   carom_parameters_default(s, theta);
   memcpy(theta + s->segments[CAROM_LOG_MASS].offset, p + m->mass,
          sizeof(double) * (size_t)s->body_count);
-  if (m->moment >= 0)
-    memcpy(theta + s->segments[CAROM_LOG_MOMENT].offset, p + m->moment,
-           sizeof(double) * (size_t)(s->body_count * s->dimension));
+  for (int i = 0; m->moment >= 0 && i < s->body_count * s->dimension; i++)
+    theta[s->segments[CAROM_LOG_MOMENT].offset + i] =
+        p[m->moment + i] + 2 * log(m->body_lengths[i / s->dimension]);
   double *friction = theta + s->segments[CAROM_FRICTION].offset;
   double *restitution = theta + s->segments[CAROM_RESTITUTION].offset;
   for (int i = 0; i < s->contact_count; i++) {
@@ -176,6 +184,20 @@ void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gra
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
+// the model's lengths and speed: those of its options, or 1 for numbers as they are
+static void set_units(carom_model *m) {
+  const carom_model_options *o = &m->options;
+  const bool scaled = o->length_scale > 0;
+  m->length = scaled ? o->length_scale : 1;
+  m->speed = scaled ? o->speed_scale : 1;
+  for (int i = 0; i < m->system->body_count; i++) {
+    const double reach = scaled && m->system->bodies[i].rigid ? body_reach(m->system, i) : 0;
+    m->body_lengths[i] = reach > 0 ? reach : m->length;
+  }
+  m->potential.length = m->length;
+  m->potential.energy = m->speed * m->speed;
+}
+
 carom_status carom_model_create(const carom_system *system, const carom_model_options *options,
                                 carom_model **model_out, carom_error *error) {
   if (model_out != NULL) *model_out = NULL;
@@ -193,16 +215,19 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
   mechanics_init(&m->mechanics, system);
   m->parameters = calloc((size_t)m->parameter_count, sizeof(double));
   m->theta = calloc((size_t)system->parameter_count + 1, sizeof(double));
+  m->body_lengths = calloc((size_t)system->body_count + 1, sizeof(double));
   float *rounded = NULL;
   if (options->single_precision)
     rounded = calloc((size_t)mlp_parameter_count(&m->potential.shape), sizeof(float));
-  if (m->parameters == NULL || m->theta == NULL || (options->single_precision && rounded == NULL)) {
+  if (m->parameters == NULL || m->theta == NULL || m->body_lengths == NULL ||
+      (options->single_precision && rounded == NULL)) {
     int count = m->parameter_count;
     free(rounded);
     carom_model_destroy(m);
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model of %d parameters", count);
   }
   network_potential_set(&m->potential, m->parameters + m->network, rounded);
+  set_units(m);
   initialise(m);
   *model_out = m;
   return error_clear(error);
@@ -215,6 +240,7 @@ void carom_model_destroy(carom_model *model_in) {
   free(model_in->potential.rounded);
   free(model_in->parameters);
   free(model_in->theta);
+  free(model_in->body_lengths);
   free(model_in);
 }
 

@@ -1,6 +1,7 @@
 /* Inside view of a model: its parameters and what they stand for.
  *
- *   mass, moment    logarithms, as the engine takes them
+ *   mass            logarithm, as the engine takes it
+ *   moment          logarithm of the second moment by the square of the body's length
  *   friction        p -> max(p, 0); at the ends of its range a parameter takes the derivative of the
  *                   side that leads back
  *   restitution     p -> clip(p / 6 + 1/2, 0, 1), the hard sigmoid
@@ -34,7 +35,9 @@ struct carom_model {
   int property_count; /* frictions: 1, or one for each possible contact */
   int parameter_count;
   double *parameters;
-  double *theta; /* what they stand for, of the last call */
+  double length, speed; /* that the loss divides by (learn/units.h) */
+  double *body_lengths; /* [body_count] distance at which it sees the tips of body axes */
+  double *theta;        /* what they stand for, of the last call */
   mechanics mechanics;
   network_potential potential;
   loss_batch training;

@@ -60,16 +60,41 @@ static carom_status reserve(carom_model *m, int count, int states, bool gradient
 
 /* ---- loss ------------------------------------------------------------------------------------ */
 
-/* Sum |pred - true| of one sample, and the cotangent scale * sign(pred - true). */
-static double absolute_difference(int count, const double *predicted, const double *truth,
-                                  double scale, double *bar) {
+/* Sum |difference| / unit of one body in one state, a tip seen at the body's length l: its difference
+ * is (1 - l) dc + l dt. bar = scale times the derivative. */
+static double body_difference(int points, int dimension, double length, const double *predicted,
+                              const double *truth, double scale, double *bar) {
   double sum = 0;
-  for (int i = 0; i < count; i++) {
-    double difference = predicted[i] - truth[i];
-    sum += fabs(difference);
-    bar[i] = difference > 0 ? scale : difference < 0 ? -scale : 0;
+  for (int i = 0; i < dimension; i++) {
+    const double centre = predicted[i] - truth[i];
+    sum += fabs(centre);
+    bar[i] = centre > 0 ? scale : centre < 0 ? -scale : 0;
+    for (int k = i + dimension; k < points * dimension; k += dimension) {
+      const double seen = (1 - length) * centre + length * (predicted[k] - truth[k]);
+      const double slope = seen > 0 ? scale : seen < 0 ? -scale : 0;
+      sum += fabs(seen);
+      bar[i] += (1 - length) * slope;
+      bar[k] = length * slope;
+    }
   }
   return sum;
+}
+
+/* Sum |pred - true| / unit of one sample, and its derivative times scale. */
+static double absolute_difference(const carom_model *m, int states, const double *predicted,
+                                  const double *truth, double unit, double scale, double *bar) {
+  const carom_system *s = m->system;
+  double sum = 0;
+  for (int k = 0; k < states; k++)
+    for (int b = 0; b < s->body_count; b++) {
+      const int points = s->bodies[b].point_count, size = points * s->dimension;
+      sum += body_difference(points, s->dimension, m->body_lengths[b], predicted, truth,
+                             scale / unit, bar);
+      predicted += size;
+      truth += size;
+      bar += size;
+    }
+  return sum / unit;
 }
 
 /* The chunk that sample i of the batch is. */
@@ -80,25 +105,27 @@ static size_t chunk_at(const carom_chunks *chunks, const int *indices, int i, si
 
 /* Chunks beside which the batch's predictions are put. */
 typedef struct comparison {
+  const carom_model *model;
   loss_batch *batch;
   const carom_chunks *chunks;
   const int *indices; /* may be NULL */
-  int size;           /* coordinates of a state */
 } comparison;
 
 /* Loss of the samples of a shard, each into losses[i], with cotangents:
- *   loss = 1 / (2 N B) sum |x - x_true| + |v - v_true|, N numbers of x in each of B samples. */
+ *   loss = 1 / (2 N B) sum |x - x_true| / L + |v - v_true| / S, N numbers of x in each of B samples. */
 static void compare_shard(void *user, shard_range s) {
   const comparison *c = user;
+  const carom_model *m = c->model;
   loss_batch *l = c->batch;
-  int numbers = c->chunks->states * c->size;
+  int size = m->system->coordinate_count, states = c->chunks->states, numbers = states * size;
   double scale = 1 / (2.0 * numbers * l->batch.job.batch);
   for (int i = s.first; i < s.first + s.count; i++) {
-    size_t truth = chunk_at(c->chunks, c->indices, i, (size_t)c->size);
+    size_t truth = chunk_at(c->chunks, c->indices, i, (size_t)size);
     size_t at = (size_t)i * (size_t)numbers;
-    double sum =
-        absolute_difference(numbers, l->x + at, c->chunks->x + truth, scale, l->x_bar + at);
-    sum += absolute_difference(numbers, l->v + at, c->chunks->v + truth, scale, l->v_bar + at);
+    double sum = absolute_difference(m, states, l->x + at, c->chunks->x + truth, m->length, scale,
+                                     l->x_bar + at);
+    sum += absolute_difference(m, states, l->v + at, c->chunks->v + truth, m->speed, scale,
+                               l->v_bar + at);
     l->losses[i] = sum * scale;
   }
 }
@@ -159,7 +186,7 @@ carom_status carom_model_loss(carom_model *m, const carom_chunks *chunks, int co
     memcpy(l->x0 + (size_t)i * size, chunks->x + at, sizeof(double) * size);
     memcpy(l->v0 + (size_t)i * size, chunks->v + at, sizeof(double) * size);
   }
-  comparison c = {l, chunks, indices, m->system->coordinate_count};
+  comparison c = {m, l, chunks, indices};
   gemm_begin();
   status = batch_run_loss(
       &l->batch, &(batch_states){.x0 = l->x0, .v0 = l->v0, .x = l->x, .v = l->v}, compare_shard, &c,

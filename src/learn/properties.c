@@ -13,6 +13,14 @@ static carom_property *add(carom_properties *list, int entry) {
   return p;
 }
 
+void contact_property_name(const carom_system *system, carom_segment which, int contact,
+                           bool shared, char *name, size_t size) {
+  const char *segment = carom_parameters_segment(system, which).name;
+  char label[64];
+  carom_system_contact_label(system, contact, label, sizeof label);
+  snprintf(name, size, shared ? "%s" : "%s/%s", segment, label);
+}
+
 // friction or restitution: the first contact's where all share it
 static void add_contacts(carom_properties *list, const carom_system *system, carom_segment which,
                          bool shared) {
@@ -20,9 +28,7 @@ static void add_contacts(carom_properties *list, const carom_system *system, car
   const int count = shared && segment.size > 1 ? 1 : segment.size;
   for (int k = 0; k < count; k++) {
     carom_property *p = add(list, segment.offset + k);
-    char label[64];
-    carom_system_contact_label(system, k, label, sizeof label);
-    snprintf(p->name, sizeof p->name, shared ? "%s" : "%s/%s", segment.name, label);
+    contact_property_name(system, which, k, shared, p->name, sizeof p->name);
   }
 }
 

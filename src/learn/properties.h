@@ -17,4 +17,9 @@
 carom_status properties_make(const carom_system *system, const carom_model_options *options,
                              carom_properties *list, carom_error *error);
 
+/* Writes the name of a contact's friction or restitution: "friction/LABEL", or "friction" alone where
+ * all contacts share it. */
+void contact_property_name(const carom_system *system, carom_segment which, int contact,
+                           bool shared, char *name, size_t size);
+
 #endif

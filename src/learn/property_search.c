@@ -1,17 +1,19 @@
 #include "learn/property_search.h"
 
 #include "base/error.h"
-#include "learn/chunks.h"
 #include "learn/model.h"
+#include "learn/properties.h"
 #include "learn/simplex.h"
-#include "physics/collision.h"
+#include "learn/touch.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Chunks that a property is tried on, at most: enough to tell one minimum from another. */
-enum { SEARCH_CHUNKS = 100 };
+/* Chunks that values are tried on: at most, enough to tell one minimum from another, and at least,
+ * where there are as many. */
+enum { MOST_TRIED = 100, LEAST_TRIED = 8 };
 
 /* Values that are tried, in their order; the best one is refined between its neighbours. Apart from
  * the ends they are no round numbers, of which scenes are full: what is found is found by the data. */
@@ -31,95 +33,142 @@ enum { SCALE_TRIALS = sizeof SCALES / sizeof SCALES[0] };
 /* A move must lower the loss to this part of what it was: descent does the rest better. */
 static const double CLEAR_GAIN = 0.95;
 
-/* ---- chunks of each property ----------------------------------------------------------------- */
+/* ---- what the parts of a search share -------------------------------------------------------- */
 
-// adds the chunk, once, to those of a property; chunks come in their order
-static void note_chunk(property_search *s, int property, int chunk) {
-  int *count = &s->counts[property], *indices = s->indices + property * SEARCH_CHUNKS;
-  if (*count == SEARCH_CHUNKS || (*count > 0 && indices[*count - 1] == chunk)) return;
-  indices[(*count)++] = chunk;
+/* A move, and what undoes it. */
+typedef struct move {
+  carom_move shown;
+  int entry; /* of the parameters; -1: the scale of mass */
+  double before;
+} move;
+
+typedef struct search {
+  carom_model *model;
+  const carom_chunks *chunks;
+  int judged_count;
+  int *judged;         /* [judged_count] the chunks that stand for the training data */
+  touch_lists touches; /* those of them that feel each property */
+  int *tried;          /* [property_count] how many of these values are tried on */
+  double *kept;        /* the parameters at the beginning */
+  int move_count;
+  move *moves; /* the scale, each friction and restitution by itself and in a pair */
+} search;
+
+static void search_free(search *s) {
+  free(s->judged);
+  free(s->tried);
+  free(s->kept);
+  free(s->moves);
+  touch_lists_free(&s->touches);
 }
 
-// adds the chunk to those of every property that is active in a state, and to those of all
-static void note_active(void *user, int chunk, int64_t state, const contact_list *active) {
-  (void)state;
-  property_search *s = user;
-  for (int k = 0; k < active->count; k++)
-    note_chunk(s, s->property_count == 1 ? 0 : active->ids[k].property, chunk);
-  if (active->count > 0) note_chunk(s, s->property_count, chunk);
-}
-
-/* A search runs all these chunks a few dozen times. Where many contacts occur in each chunk, every
- * property gets fewer of them: together no more than the training has, and at least one. */
-static void limit_work(property_search *s, int most) {
+/* A search runs all the chunks that are tried a few dozen times. Where many contacts occur in each
+ * chunk, every property gets fewer of them: together no more than the training has. */
+static void limit_work(search *s) {
+  const int properties = s->touches.property_count;
   int64_t total = 0;
-  for (int k = 0; k < s->property_count; k++) total += s->counts[k];
-  if (total <= most) return;
-  for (int k = 0; k < s->property_count; k++)
-    if (s->counts[k] > 1) s->counts[k] = 1 + (int)((s->counts[k] - 1) * (int64_t)most / total);
+  for (int k = 0; k < properties; k++) {
+    const int felt = s->touches.lists[k].count;
+    s->tried[k] = felt < MOST_TRIED ? felt : MOST_TRIED;
+    total += s->tried[k];
+  }
+  for (int k = 0; k < properties && total > s->judged_count; k++) {
+    const int share = (int)((int64_t)s->tried[k] * s->judged_count / total);
+    if (s->tried[k] > LEAST_TRIED) s->tried[k] = share > LEAST_TRIED ? share : LEAST_TRIED;
+  }
 }
 
-carom_status property_search_make(property_search *search, const carom_model *m,
-                                  const carom_chunks *chunks, carom_error *error) {
-  const size_t count = (size_t)m->property_count;
-  *search = (property_search){.property_count = m->property_count};
-  search->counts = calloc(count + 1, sizeof(int));
-  search->indices = calloc((count + 1) * SEARCH_CHUNKS, sizeof(int));
-  carom_status status = search->counts != NULL && search->indices != NULL
-                            ? contacts_visit(m->system, chunks, note_active, search, error)
-                            : error_set(error, CAROM_OUT_OF_MEMORY,
-                                        "no memory for the chunks of %zu properties", count);
+static carom_status search_make(search *s, carom_model *m, const carom_chunks *chunks,
+                                carom_error *error) {
+  const size_t properties = (size_t)m->property_count, parameters = (size_t)m->parameter_count;
+  *s = (search){.model = m, .chunks = chunks};
+  s->judged_count = chunks->count < MOST_JUDGED ? chunks->count : MOST_JUDGED;
+  s->judged = malloc(sizeof(int) * (size_t)s->judged_count);
+  s->tried = calloc(properties + 1, sizeof(int));
+  s->kept = malloc(sizeof(double) * parameters);
+  s->moves = calloc(4 * properties + 1, sizeof(move));
+  carom_status status = CAROM_OK;
+  if (s->judged == NULL || s->tried == NULL || s->kept == NULL || s->moves == NULL) {
+    status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search of %zu properties",
+                       properties);
+  } else {
+    memcpy(s->kept, m->parameters, sizeof(double) * parameters);
+    for (int k = 0; k < s->judged_count; k++)
+      s->judged[k] = spread_index(k, s->judged_count, chunks->count);
+    status = touch_lists_make(&s->touches, m, chunks, s->judged_count, s->judged, error);
+  }
   if (status == CAROM_OK)
-    limit_work(search, chunks->count);
+    limit_work(s);
   else
-    property_search_free(search);
+    search_free(s);
   return status;
-}
-
-void property_search_free(property_search *search) {
-  free(search->counts);
-  free(search->indices);
-  *search = (property_search){0};
 }
 
 /* ---- one property ---------------------------------------------------------------------------- */
 
-/* Loss of the chunks of one property as a function of its value. */
+/* Loss of the chunks that feel one property as a function of its value. */
 typedef struct trial {
-  carom_model *model;
-  const carom_chunks *chunks;
+  search *search;
+  const chunk_list *all;
   int count;
-  const int *indices;
+  int sample[MOST_TRIED]; /* [count] of `all` */
+  int property, entry;
   double *parameter;
   bool restitution;
 } trial;
 
-static trial trial_of(const property_search *s, carom_model *m, const carom_chunks *chunks,
-                      int property, bool restitution) {
-  const int first = restitution ? m->restitution : m->friction;
-  return (trial){.model = m,
-                 .chunks = chunks,
-                 .count = s->counts[property],
-                 .indices = s->indices + property * SEARCH_CHUNKS,
-                 .parameter = &m->parameters[first + property],
-                 .restitution = restitution};
+static trial trial_of(search *s, int which, bool restitution) {
+  const carom_model *m = s->model;
+  trial t = {.search = s,
+             .all = &s->touches.lists[which],
+             .count = s->tried[which],
+             .property = which,
+             .entry = (restitution ? m->restitution : m->friction) + which,
+             .restitution = restitution};
+  t.parameter = &m->parameters[t.entry];
+  for (int k = 0; k < t.count; k++)
+    t.sample[k] = t.all->items[spread_index(k, t.count, t.all->count)];
+  return t;
 }
 
-// the parameter that stands for a value
+// the parameter that stands for a value, and back
 static double parameter_of(const trial *t, double value) {
   return t->restitution ? restitution_parameter(value) : value;
 }
+static double value_of(const trial *t, double parameter) {
+  return t->restitution ? restitution_of(parameter) : friction_of(parameter);
+}
 
-// loss with the parameter at a value; infinite where the prediction leaves the finite numbers
+static carom_status sample_loss(const trial *t, double *loss, carom_error *error) {
+  return loss_of_chunks(t->search->model, t->search->chunks, t->count, t->sample, loss, error);
+}
+
 static carom_status try_value(const trial *t, double value, double *loss, carom_error *error) {
   *t->parameter = parameter_of(t, value);
-  carom_status status =
-      carom_model_loss(t->model, t->chunks, t->count, t->indices, loss, NULL, NULL, error);
-  if (status == CAROM_NUMERICAL_FAILURE || (status == CAROM_OK && !isfinite(*loss))) {
-    *loss = INFINITY;
-    status = CAROM_OK;
-  }
-  return status;
+  return sample_loss(t, loss, error);
+}
+
+/* Loss of all chunks that feel the property; the sample's, where that is all of them. */
+static carom_status whole_loss(const trial *t, double of_sample, double *loss, carom_error *error) {
+  *loss = of_sample;
+  if (t->count == t->all->count) return CAROM_OK;
+  return loss_of_chunks(t->search->model, t->search->chunks, t->all->count, t->all->items, loss,
+                        error);
+}
+
+static void note_move(const trial *t, double before, double loss_before, double loss_after) {
+  search *s = t->search;
+  move *made = &s->moves[s->move_count++];
+  *made = (move){.shown = {.from = value_of(t, before),
+                           .to = value_of(t, *t->parameter),
+                           .chunks = t->all->count,
+                           .loss_before = loss_before,
+                           .loss_after = loss_after},
+                 .entry = t->entry,
+                 .before = before};
+  contact_property_name(s->model->system, t->restitution ? CAROM_RESTITUTION : CAROM_FRICTION,
+                        t->property, s->model->options.shared_properties, made->shown.name,
+                        sizeof made->shown.name);
 }
 
 // the golden section between two values, `value` with `loss` being the best inside
@@ -144,87 +193,108 @@ static carom_status refine(const trial *t, double low, double high, double *valu
   return CAROM_OK;
 }
 
+/* Keeps the parameters as they stand, changed from `before` on `count` trials of one contact, if that
+ * lowers the loss of all chunks that feel it, or puts them back. */
+static carom_status decide(const trial *trials, int count, const double *before,
+                           const double sample_losses[2], carom_error *error) {
+  const trial *t = &trials[0];
+  double changed[2], loss_before = INFINITY, loss_after = INFINITY;
+  carom_status status = whole_loss(t, sample_losses[1], &loss_after, error);
+  for (int k = 0; k < count; k++) {
+    changed[k] = *trials[k].parameter;
+    *trials[k].parameter = before[k];
+  }
+  if (status == CAROM_OK) status = whole_loss(t, sample_losses[0], &loss_before, error);
+  for (int k = 0; k < count && status == CAROM_OK && loss_after < loss_before; k++) {
+    *trials[k].parameter = changed[k];
+    note_move(&trials[k], before[k], loss_before, loss_after);
+  }
+  return status;
+}
+
 // moves the property to the best value found, or leaves it
-static carom_status search_value(const trial *t, int trials, const double *values, bool *moved,
+static carom_status search_value(const trial *t, int trials, const double *values,
                                  carom_error *error) {
   const double before = *t->parameter;
-  double loss_before, best = INFINITY;
+  double losses[2] = {INFINITY, INFINITY};
   int at = 0;
-  *moved = false;
-  carom_status status =
-      carom_model_loss(t->model, t->chunks, t->count, t->indices, &loss_before, NULL, NULL, error);
+  carom_status status = sample_loss(t, &losses[0], error);
   for (int k = 0; k < trials && status == CAROM_OK; k++) {
     double loss;
     status = try_value(t, values[k], &loss, error);
-    if (status != CAROM_OK || loss >= best) continue;
-    best = loss;
+    if (status != CAROM_OK || loss >= losses[1]) continue;
+    losses[1] = loss;
     at = k;
   }
-  if (status == CAROM_OK && best < CLEAR_GAIN * loss_before) {
+  const bool clear = losses[1] < CLEAR_GAIN * losses[0];
+  if (status == CAROM_OK && clear) {
     double value = values[at];
     status = refine(t, values[at > 0 ? at - 1 : 0], values[at < trials - 1 ? at + 1 : at], &value,
-                    &best, error);
-    *moved = status == CAROM_OK;
-    if (*moved) *t->parameter = parameter_of(t, value);
+                    &losses[1], error);
+    *t->parameter = parameter_of(t, value);
   }
-  if (!*moved) *t->parameter = before;
+  if (status == CAROM_OK && clear) return decide(t, 1, &before, losses, error);
+  *t->parameter = before;
+  return status;
+}
+
+static carom_status search_properties(search *s, bool restitution, carom_error *error) {
+  carom_status status = CAROM_OK;
+  for (int k = 0; k < s->touches.property_count && status == CAROM_OK; k++) {
+    if (s->tried[k] == 0) continue;
+    const trial t = trial_of(s, k, restitution);
+    status = restitution ? search_value(&t, RESTITUTION_TRIALS, RESTITUTIONS, error)
+                         : search_value(&t, FRICTION_TRIALS, FRICTIONS, error);
+  }
   return status;
 }
 
 /* ---- both properties of a contact ------------------------------------------------------------ */
 
-/* Loss of the chunks of one contact as a function of its friction and restitution. */
-typedef struct pair_trial {
-  trial friction, restitution;
-} pair_trial;
+enum { OF_FRICTION, OF_RESTITUTION };
 
 static carom_status try_pair(void *user, const double at[2], double *loss, carom_error *error) {
-  const pair_trial *t = user;
-  *t->friction.parameter = friction_of(at[0]);
-  return try_value(&t->restitution, at[1], loss, error);
+  const trial *pair = user;
+  *pair[OF_FRICTION].parameter = friction_of(at[0]);
+  return try_value(&pair[OF_RESTITUTION], at[1], loss, error);
 }
 
 // moves both, or leaves both
-static carom_status search_pair(pair_trial *t, double loss, bool *moved, carom_error *error) {
+static carom_status search_pair(trial pair[2], double loss, carom_error *error) {
   enum { EVALUATIONS = 40 };
-  const double before[2] = {*t->friction.parameter, *t->restitution.parameter};
+  const double before[2] = {*pair[OF_FRICTION].parameter, *pair[OF_RESTITUTION].parameter};
   double at[2] = {friction_of(before[0]), restitution_of(before[1])};
   const double step[2] = {0.01, at[1] < 0.5 ? 0.01 : -0.01};
-  const double loss_before = loss;
-  carom_status status = simplex_minimise(try_pair, t, step, EVALUATIONS, at, &loss, error);
-  *moved = status == CAROM_OK && loss < CLEAR_GAIN * loss_before;
+  double losses[2] = {loss, loss};
+  carom_status status = simplex_minimise(try_pair, pair, step, EVALUATIONS, at, &losses[1], error);
+  const bool clear = status == CAROM_OK && losses[1] < CLEAR_GAIN * losses[0];
   // a place beyond an end of a range has the loss of that end
   const double restitution = fmin(fmax(at[1], 0), 1);
-  *t->friction.parameter = *moved ? friction_of(at[0]) : before[0];
-  *t->restitution.parameter = *moved ? restitution_parameter(restitution) : before[1];
-  return status;
+  *pair[OF_FRICTION].parameter = clear ? friction_of(at[0]) : before[0];
+  *pair[OF_RESTITUTION].parameter = clear ? restitution_parameter(restitution) : before[1];
+  return clear ? decide(pair, 2, before, losses, error) : status;
 }
 
 // the contacts whose chunks have more than the mean loss of all contacts'
-static carom_status search_pairs(const property_search *s, carom_model *m,
-                                 const carom_chunks *chunks, adamw *optimizer, int *moved,
-                                 carom_error *error) {
+static carom_status search_pairs(search *s, carom_error *error) {
+  const int count = s->touches.property_count;
   // one pair for all contacts is pinned down by many events
-  if (s->property_count == 1) return CAROM_OK;
-  double *losses = calloc((size_t)s->property_count + 1, sizeof(double)), mean = 0;
+  if (count == 1) return CAROM_OK;
+  double *losses = calloc((size_t)count + 1, sizeof(double)), mean = 0;
   if (losses == NULL)
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d losses", s->property_count);
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d losses", count);
   carom_status status = CAROM_OK;
   int counted = 0;
-  for (int k = 0; k < s->property_count && status == CAROM_OK; k++) {
-    if (s->counts[k] == 0) continue;
-    status = carom_model_loss(m, chunks, s->counts[k], s->indices + k * SEARCH_CHUNKS, &losses[k],
-                              NULL, NULL, error);
+  for (int k = 0; k < count && status == CAROM_OK; k++) {
+    if (s->tried[k] == 0) continue;
+    const trial t = trial_of(s, k, true);
+    status = sample_loss(&t, &losses[k], error);
     mean += (losses[k] - mean) / ++counted;
   }
-  for (int k = 0; k < s->property_count && status == CAROM_OK; k++) {
-    if (s->counts[k] == 0 || losses[k] < mean) continue;
-    const int entries[2] = {m->friction + k, m->restitution + k};
-    pair_trial pair = {trial_of(s, m, chunks, k, false), trial_of(s, m, chunks, k, true)};
-    bool moves;
-    status = search_pair(&pair, losses[k], &moves, error);
-    for (int i = 0; i < 2 && moves; i++) optimizer->m[entries[i]] = 0.0;
-    *moved += moves ? 2 : 0;
+  for (int k = 0; k < count && status == CAROM_OK; k++) {
+    if (s->tried[k] == 0 || losses[k] < mean) continue;
+    trial pair[2] = {trial_of(s, k, false), trial_of(s, k, true)};
+    status = search_pair(pair, losses[k], error);
   }
   free(losses);
   return status;
@@ -232,97 +302,143 @@ static carom_status search_pairs(const property_search *s, carom_model *m,
 
 /* ---- the scale of mass ----------------------------------------------------------------------- */
 
+/* Where masses and potential are multiplied: the parts of the parameters that scale the potential. */
+typedef struct potential_parts {
+  int starts[2], counts[2];
+} potential_parts;
+
+static potential_parts parts_of(const carom_model *m) {
+  const int elastic = 2 * m->potential.elastic_count, output = m->options.hidden_size + 1;
+  return (potential_parts){{m->network, m->parameter_count - output}, {elastic, output}};
+}
+
 static void multiply(double *values, int count, double factor) {
   for (int i = 0; i < count; i++) values[i] *= factor;
 }
 
-// masses and potential times a factor; its gradient by what multiplies the potential falls by it
-static void scale_model(carom_model *m, adamw *optimizer, double factor) {
-  const int elastic = 2 * m->potential.elastic_count, output = m->options.hidden_size + 1;
-  const int starts[] = {m->network, m->parameter_count - output}, counts[] = {elastic, output};
+static void scale_parameters(carom_model *m, double factor) {
+  const potential_parts p = parts_of(m);
   for (int i = 0; i < m->system->body_count; i++) m->parameters[m->mass + i] += log(factor);
+  for (int k = 0; k < 2; k++) multiply(m->parameters + p.starts[k], p.counts[k], factor);
+}
+
+// the gradient by what multiplies the potential falls by the factor
+static void scale_moments(const carom_model *m, adamw *optimizer, double factor) {
+  const potential_parts p = parts_of(m);
   for (int k = 0; k < 2; k++) {
-    multiply(m->parameters + starts[k], counts[k], factor);
-    if (optimizer == NULL) continue;
-    multiply(optimizer->m + starts[k], counts[k], 1 / factor);
-    multiply(optimizer->v + starts[k], counts[k], 1 / (factor * factor));
+    multiply(optimizer->m + p.starts[k], p.counts[k], 1 / factor);
+    multiply(optimizer->v + p.starts[k], p.counts[k], 1 / (factor * factor));
   }
 }
 
-static carom_status try_scales(const property_search *s, carom_model *m, const carom_chunks *chunks,
-                               const double *kept, double *factor, carom_error *error) {
-  const int count = s->counts[s->property_count];
-  const int *indices = s->indices + s->property_count * SEARCH_CHUNKS;
-  double best;
-  carom_status status = carom_model_loss(m, chunks, count, indices, &best, NULL, NULL, error);
-  best *= CLEAR_GAIN;
-  *factor = 1;
+// where the motion depends on the scale at all; nothing has moved before it
+static carom_status search_scale(search *s, carom_error *error) {
+  carom_model *m = s->model;
+  const chunk_list *felt = &s->touches.lists[s->touches.property_count];
+  if (m->options.contact != CAROM_CMR || m->regularizer >= 0 || felt->count == 0) return CAROM_OK;
+  const size_t bytes = sizeof(double) * (size_t)m->parameter_count;
+  double before, best, factor = 1;
+  carom_status status = loss_of_chunks(m, s->chunks, felt->count, felt->items, &before, error);
+  best = CLEAR_GAIN * before;
   for (int k = 0; k < SCALE_TRIALS && status == CAROM_OK; k++) {
     double loss;
-    scale_model(m, NULL, SCALES[k]);
-    status = carom_model_loss(m, chunks, count, indices, &loss, NULL, NULL, error);
-    memcpy(m->parameters, kept, sizeof(double) * (size_t)m->parameter_count);
-    if (status == CAROM_NUMERICAL_FAILURE) {
-      status = CAROM_OK;
-    } else if (status == CAROM_OK && loss < best) {
-      best = loss;
-      *factor = SCALES[k];
-    }
+    scale_parameters(m, SCALES[k]);
+    status = loss_of_chunks(m, s->chunks, felt->count, felt->items, &loss, error);
+    memcpy(m->parameters, s->kept, bytes);
+    if (status != CAROM_OK || loss >= best) continue;
+    best = loss;
+    factor = SCALES[k];
+  }
+  if (status != CAROM_OK || factor == 1) return status;
+  scale_parameters(m, factor);
+  s->moves[s->move_count++] = (move){.shown = {.name = "mass_scale",
+                                               .from = 1,
+                                               .to = factor,
+                                               .chunks = felt->count,
+                                               .loss_before = before,
+                                               .loss_after = best},
+                                     .entry = -1};
+  return CAROM_OK;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static carom_status training_loss(const search *s, double *loss, carom_error *error) {
+  return loss_of_chunks(s->model, s->chunks, s->judged_count, s->judged, loss, error);
+}
+
+static void undo_last(search *s) {
+  const move *last = &s->moves[--s->move_count];
+  carom_model *m = s->model;
+  if (last->entry >= 0)
+    m->parameters[last->entry] = last->before;
+  else // the first one of all
+    memcpy(m->parameters, s->kept, sizeof(double) * (size_t)m->parameter_count);
+}
+
+// exchanges the parameters with those of the beginning
+static void exchange(search *s) {
+  for (int i = 0; i < s->model->parameter_count; i++) {
+    const double other = s->kept[i];
+    s->kept[i] = s->model->parameters[i];
+    s->model->parameters[i] = other;
+  }
+}
+
+/* Keeps the moves, or as many of the first ones as do not raise the training loss: each time that it
+ * is above what it was, twice as many are undone. */
+static carom_status confirm(search *s, search_result *result, carom_error *error) {
+  if (s->move_count == 0) return CAROM_OK;
+  exchange(s);
+  carom_status status = training_loss(s, &result->loss_before, error);
+  exchange(s);
+  for (int step = 1; status == CAROM_OK; step *= 2) {
+    status = training_loss(s, &result->loss_after, error);
+    if (s->move_count == 0 || result->loss_after < result->loss_before) return status;
+    for (int k = 0; k < step && s->move_count > 0; k++) undo_last(s);
   }
   return status;
 }
 
-// where the motion depends on the scale at all
-static carom_status search_scale(const property_search *s, carom_model *m,
-                                 const carom_chunks *chunks, adamw *optimizer, int *moved,
-                                 carom_error *error) {
-  if (m->options.contact != CAROM_CMR || m->regularizer >= 0 || s->counts[s->property_count] == 0)
-    return CAROM_OK;
-  const size_t bytes = sizeof(double) * (size_t)m->parameter_count;
-  double *kept = malloc(bytes);
-  if (kept == NULL)
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d parameters", m->parameter_count);
-  memcpy(kept, m->parameters, bytes);
-  double factor;
-  carom_status status = try_scales(s, m, chunks, kept, &factor, error);
-  free(kept);
-  if (status != CAROM_OK || factor == 1) return status;
-  scale_model(m, optimizer, factor);
-  (*moved)++;
-  return CAROM_OK;
-}
-
-/* ---- all properties -------------------------------------------------------------------------- */
-
-static carom_status search_segment(const property_search *s, carom_model *m,
-                                   const carom_chunks *chunks, adamw *optimizer, bool restitution,
-                                   int *moved, carom_error *error) {
-  const int first = restitution ? m->restitution : m->friction;
-  for (int k = 0; k < s->property_count; k++) {
-    if (s->counts[k] == 0) continue;
-    const trial t = trial_of(s, m, chunks, k, restitution);
-    bool moves;
-    carom_status status = restitution
-                              ? search_value(&t, RESTITUTION_TRIALS, RESTITUTIONS, &moves, error)
-                              : search_value(&t, FRICTION_TRIALS, FRICTIONS, &moves, error);
-    if (status != CAROM_OK) return status;
-    if (!moves) continue;
-    optimizer->m[first + k] = 0.0;
-    (*moved)++;
+// what moved goes on without its old momentum
+static void settle(const search *s, adamw *optimizer) {
+  for (int k = 0; k < s->move_count; k++) {
+    const move *made = &s->moves[k];
+    if (made->entry >= 0)
+      optimizer->m[made->entry] = 0;
+    else
+      scale_moments(s->model, optimizer, made->shown.to);
   }
+}
+
+static carom_status hand_over(const search *s, search_result *result, carom_error *error) {
+  if (s->move_count == 0) return CAROM_OK;
+  result->moves = malloc(sizeof(carom_move) * (size_t)s->move_count);
+  if (result->moves == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d moves", s->move_count);
+  result->count = s->move_count;
+  for (int k = 0; k < s->move_count; k++) result->moves[k] = s->moves[k].shown;
   return CAROM_OK;
 }
 
-carom_status property_search_run(const property_search *search, carom_model *m,
-                                 const carom_chunks *chunks, adamw *optimizer, int *moved,
-                                 carom_error *error) {
-  *moved = 0;
-  carom_status status = search_scale(search, m, chunks, optimizer, moved, error);
+carom_status property_search_run(carom_model *m, const carom_chunks *chunks, adamw *optimizer,
+                                 search_result *result, carom_error *error) {
+  *result = (search_result){.loss_before = NAN, .loss_after = NAN};
+  search s;
+  carom_status status = search_make(&s, m, chunks, error);
+  if (status != CAROM_OK) return status;
+  status = search_scale(&s, error);
   // restitution first: it shows in the normal motion, whatever the friction, while the impulse of
   // a sliding contact depends on both
-  if (status == CAROM_OK) status = search_segment(search, m, chunks, optimizer, true, moved, error);
+  if (status == CAROM_OK) status = search_properties(&s, true, error);
+  if (status == CAROM_OK) status = search_properties(&s, false, error);
+  if (status == CAROM_OK) status = search_pairs(&s, error);
+  if (status == CAROM_OK) status = confirm(&s, result, error);
+  if (status == CAROM_OK) status = hand_over(&s, result, error);
   if (status == CAROM_OK)
-    status = search_segment(search, m, chunks, optimizer, false, moved, error);
-  if (status == CAROM_OK) status = search_pairs(search, m, chunks, optimizer, moved, error);
+    settle(&s, optimizer);
+  else
+    memcpy(m->parameters, s.kept, sizeof(double) * (size_t)m->parameter_count);
+  search_free(&s);
   return status;
 }

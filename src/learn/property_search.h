@@ -4,8 +4,19 @@
  * no gradient by its friction, and between sticking and sliding, or where a contact after the
  * bounce is met or missed, there are minima that descent does not leave. One property is one number
  * with a short range, though, and few chunks feel it. So a search tries values from the whole range
- * of one property after the other, on the training chunks in which its contact occurs, and moves it
- * where the loss falls clearly; descent goes on from there.
+ * of one property after the other and moves it where the loss falls clearly; descent goes on from
+ * there.
+ *
+ * Which chunks feel a property is for the model to say, not for the data: until its prediction first
+ * meets the contact, the motion does not depend on the contact's properties, so the loss of the
+ * chunks in which it never does is the same whatever they are, and that of all others counts. Data
+ * in which a contact is seen once would otherwise decide by one chunk about a property that acts in
+ * many.
+ *
+ * No search raises the training loss. Values are tried on a sample of the chunks that feel them, a
+ * move is made if it lowers the loss of all these, and the moves of a search together are kept if
+ * they lower the loss of the whole training data; if not, they are undone from the last one on.
+ * "The whole" is MOST_JUDGED chunks, evenly spread, where there are more.
  *
  * Friction and restitution of one contact trade off against each other in a valley with a kink at its
  * bottom, which neither leads along: where each contact has its own, both are then tried together.
@@ -22,24 +33,19 @@
 
 #include "learn/adamw.h"
 
-/* The chunks that each property is tried on. */
-typedef struct property_search {
-  int property_count;
-  int *counts;  /* [property_count + 1]; the last one is of chunks with any contact */
-  int *indices; /* [property_count + 1][SEARCH_CHUNKS], the first `counts` of each are used */
-} property_search;
+enum { MOST_JUDGED = 4000 };
 
-/* Finds the chunks of each property; the search needs no more than these afterwards. */
-carom_status property_search_make(property_search *search, const carom_model *model,
-                                  const carom_chunks *chunks, carom_error *error);
-void property_search_free(property_search *search);
+/* What a search did. */
+typedef struct search_result {
+  int count;
+  carom_move *moves;              /* [count] in their order; released by the caller */
+  double loss_before, loss_after; /* of the training data; NaN where nothing was to be moved */
+} search_result;
 
-/* Tries the scale of mass (CMr), every restitution, every friction, then
- * pairs of them. A property that moves takes up descent without its
- * old momentum; `moved` gets their number. Contact programs of trials count in no report: what is
- * kept is met again by the training. After an error no property stands at a trial's value. */
-carom_status property_search_run(const property_search *search, carom_model *model,
-                                 const carom_chunks *chunks, adamw *optimizer, int *moved,
-                                 carom_error *error);
+/* Tries the scale of mass (CMr), every restitution, every friction, then pairs of them. A property
+ * that moves takes up descent without its old momentum. Contact programs of trials count in no
+ * report: what is kept is met again by the training. After an error everything is as it was. */
+carom_status property_search_run(carom_model *model, const carom_chunks *chunks, adamw *optimizer,
+                                 search_result *result, carom_error *error);
 
 #endif

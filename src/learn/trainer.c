@@ -168,12 +168,6 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
     carom_trainer_destroy(t);
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to train %d parameters", size);
   }
-  if (options->search_every > 0)
-    status = property_search_make(&t->search, model, &dataset->train, error);
-  if (status != CAROM_OK) {
-    carom_trainer_destroy(t);
-    return status;
-  }
   *trainer = t;
   return error_clear(error);
 }
@@ -181,7 +175,7 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
 void carom_trainer_destroy(carom_trainer *trainer) {
   if (trainer == NULL) return;
   adamw_free(&trainer->optimizer);
-  property_search_free(&trainer->search);
+  free(trainer->search.moves);
   free(trainer->order);
   free(trainer->gradient);
   free(trainer);
@@ -354,11 +348,18 @@ static carom_status epoch_search(carom_trainer *t, carom_error *error) {
   const int every = t->options.search_every;
   if (every == 0 || s->batches_done > 0 || s->epochs_done == 0 || s->epochs_done % every != 0)
     return CAROM_OK;
-  carom_status status = property_search_run(&t->search, t->model, &t->dataset->train, &t->optimizer,
-                                            &s->moves, error);
-  if (status == CAROM_OK) return CAROM_OK;
-  error_prefix(error, "search before epoch %d", s->epochs_done + 1);
-  return advise(status, error);
+  free(t->search.moves);
+  carom_status status =
+      property_search_run(t->model, &t->dataset->train, &t->optimizer, &t->search, error);
+  if (status != CAROM_OK) {
+    error_prefix(error, "search before epoch %d", s->epochs_done + 1);
+    return advise(status, error);
+  }
+  s->moves = t->search.count;
+  if (s->moves == 0) return CAROM_OK;
+  s->search_loss_before = t->search.loss_before;
+  s->search_loss_after = t->search.loss_after;
+  return CAROM_OK;
 }
 
 static carom_status epoch_batches(carom_trainer *t, double rate, carom_error *error) {
@@ -419,6 +420,8 @@ static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   result->loss = s->loss_sum / t->dataset->train.count;
   result->gradient_norm = s->gradient_norm;
   result->moves = s->moves;
+  result->search_loss_before = s->moves > 0 ? s->search_loss_before : NAN;
+  result->search_loss_after = s->moves > 0 ? s->search_loss_after : NAN;
   report_merge(&result->report, &s->report);
   const bool validated = t->dataset->validation.count > 0;
   const double judged = validated ? result->validation_loss : result->loss;
@@ -470,4 +473,10 @@ carom_trainer_info carom_trainer_describe(const carom_trainer *trainer) {
                               .batches = trainer_batch_count(trainer),
                               .best_epoch = s->best_epoch,
                               .best_loss = s->best_loss};
+}
+
+const carom_move *carom_trainer_moves(const carom_trainer *trainer, int *count) {
+  const bool any = trainer != NULL && trainer->search.count > 0;
+  if (count != NULL) *count = any ? trainer->search.count : 0;
+  return any ? trainer->search.moves : NULL;
 }

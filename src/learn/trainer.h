@@ -18,13 +18,14 @@
 /* How far a training is. What belongs to the epoch under way is zero between epochs. */
 typedef struct training_state {
   int epochs_done;
-  int batches_done;     /* of the epoch under way */
-  double loss_sum;      /* of its batches, each weighted by its chunks */
-  double gradient_norm; /* of its last batch */
-  carom_report report;  /* of its rollouts */
-  int moves;            /* of properties, by the search before it */
-  double best_loss;     /* INFINITY before the first epoch has ended */
-  int best_epoch;       /* 0 before that */
+  int batches_done;                             /* of the epoch under way */
+  double loss_sum;                              /* of its batches, each weighted by its chunks */
+  double gradient_norm;                         /* of its last batch */
+  carom_report report;                          /* of its rollouts */
+  int moves;                                    /* of properties, by the search before it */
+  double search_loss_before, search_loss_after; /* training loss around them; 0 without */
+  double best_loss;                             /* INFINITY before the first epoch has ended */
+  int best_epoch;                               /* 0 before that */
 } training_state;
 
 struct carom_trainer {
@@ -32,7 +33,7 @@ struct carom_trainer {
   const carom_dataset *dataset;
   carom_trainer_options options;
   adamw optimizer;
-  property_search search; /* empty if options.search_every is 0 */
+  search_result search; /* of the last search */
   training_state state;
   uint64_t
       data_hash;    /* of the chunks it trains and validates on: a resumed run must have the same */

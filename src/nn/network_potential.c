@@ -13,12 +13,66 @@ static const double *mlp_parameters(const network_potential *n) {
   return n->parameters + 2 * n->elastic_count;
 }
 
+/* ---- units ----------------------------------------------------------------------------------- */
+
+static bool is_scaled(const network_potential *n) { return n->length != 1; }
+
+/* q = T x: c / length for centres, t + (1 / length - 1) c for tips. `x` itself where T is the
+ * identity. */
+static const double *inputs_of(const network_potential *n, int count, const double *x,
+                               arena *scratch) {
+  if (!is_scaled(n)) return x;
+  const carom_system *s = n->system;
+  const int d = s->dimension;
+  double *q = arena_doubles(scratch, count * s->coordinate_count), *to = q;
+  for (int row = 0; row < count; row++)
+    for (int b = 0; b < s->body_count; b++) {
+      const double *centre = x;
+      for (int k = 0; k < s->bodies[b].point_count; k++, x += d, to += d)
+        for (int i = 0; i < d; i++)
+          to[i] = k == 0 ? x[i] / n->length : x[i] + (1 / n->length - 1) * centre[i];
+    }
+  return q;
+}
+
+/* x_bar (+)= T' q_bar, in place where both are the same. */
+static void inputs_vjp(const network_potential *n, int count, const double *q_bar, double *x_bar,
+                       bool add) {
+  const carom_system *s = n->system;
+  const int d = s->dimension;
+  for (int row = 0; row < count; row++)
+    for (int b = 0; b < s->body_count; b++) {
+      const int points = s->bodies[b].point_count;
+      for (int i = 0; i < d; i++) {
+        double tips = 0;
+        for (int k = 1; k < points; k++) tips += q_bar[k * d + i];
+        const double centre = q_bar[i] / n->length + (1 / n->length - 1) * tips;
+        x_bar[i] = (add ? x_bar[i] : 0) + centre;
+        for (int k = 1; k < points; k++)
+          x_bar[k * d + i] = (add ? x_bar[k * d + i] : 0) + q_bar[k * d + i];
+      }
+      q_bar += points * d;
+      x_bar += points * d;
+    }
+}
+
+/* values *= energy */
+static void to_energy(const network_potential *n, int count, double *values) {
+  for (int i = 0; i < count && n->energy != 1; i++) values[i] *= n->energy;
+}
+
+/* ---- the interface --------------------------------------------------------------------------- */
+
 static void network_value(const potential *self, const mechanics *m, int count, const double *x,
                           double *value, arena *scratch) {
   (void)m;
   const network_potential *n = network_of(self);
-  mlp_double_value(&n->shape, mlp_parameters(n), count, x, value, scratch);
+  arena_mark mark = arena_save(scratch);
+  const double *q = inputs_of(n, count, x, scratch);
+  mlp_double_value(&n->shape, mlp_parameters(n), count, q, value, scratch);
   if (n->elastic_count > 0) elastic_term_value(n->system, n->parameters, count, x, value);
+  to_energy(n, count, value);
+  arena_restore(scratch, mark);
 }
 
 static size_t network_record_bytes(const potential *self, int count) {
@@ -27,17 +81,44 @@ static size_t network_record_bytes(const potential *self, int count) {
                             : mlp_double_record_bytes(&n->shape, count);
 }
 
+/* grad V = energy (T' grad N + grad E) */
 static void network_gradient(const potential *self, const mechanics *m, int count, const double *x,
                              double *gradient, void *record, arena *scratch) {
   (void)m;
   const network_potential *n = network_of(self);
+  arena_mark mark = arena_save(scratch);
+  const double *q = inputs_of(n, count, x, scratch);
   const unsigned before = denormals_flush();
   if (n->rounded != NULL)
-    mlp_single_gradient(&n->shape, n->rounded, count, x, gradient, record, scratch);
+    mlp_single_gradient(&n->shape, n->rounded, count, q, gradient, record, scratch);
   else
-    mlp_double_gradient(&n->shape, mlp_parameters(n), count, x, gradient, record, scratch);
+    mlp_double_gradient(&n->shape, mlp_parameters(n), count, q, gradient, record, scratch);
   denormals_restore(before);
+  if (is_scaled(n)) inputs_vjp(n, count, gradient, gradient, false);
   if (n->elastic_count > 0) elastic_term_gradient(n->system, n->parameters, count, x, gradient);
+  to_energy(n, count * n->shape.input_size, gradient);
+  arena_restore(scratch, mark);
+}
+
+/* The perceptron's part: x_bar += T' (Hessian of N) T g, g = energy gradient_bar. */
+static void perceptron_vjp(const network_potential *n, int count, void *record, const double *g,
+                           double *x_bar, double *parameters_bar, arena *scratch) {
+  const int size = count * n->shape.input_size;
+  const double *r = inputs_of(n, count, g, scratch);
+  double *q_bar = x_bar;
+  if (is_scaled(n)) {
+    q_bar = arena_doubles(scratch, size);
+    memset(q_bar, 0, sizeof(double) * (size_t)size);
+  }
+  const unsigned before = denormals_flush();
+  if (n->rounded != NULL)
+    mlp_single_gradient_vjp(&n->shape, n->rounded, count, record, r, q_bar, parameters_bar,
+                            scratch);
+  else
+    mlp_double_gradient_vjp(&n->shape, mlp_parameters(n), count, record, r, q_bar, parameters_bar,
+                            scratch);
+  denormals_restore(before);
+  if (is_scaled(n)) inputs_vjp(n, count, q_bar, x_bar, true);
 }
 
 static void network_gradient_vjp(const potential *self, const mechanics *m, int count,
@@ -45,19 +126,18 @@ static void network_gradient_vjp(const potential *self, const mechanics *m, int 
                                  double *x_bar, double *parameters_bar, arena *scratch) {
   (void)m;
   const network_potential *n = network_of(self);
-  double *mlp_bar = parameters_bar + 2 * n->elastic_count;
-  const unsigned before = denormals_flush();
-  if (n->rounded != NULL)
-    mlp_single_gradient_vjp(&n->shape, n->rounded, count, record, gradient_bar, x_bar, mlp_bar,
-                            scratch);
-  else
-    mlp_double_gradient_vjp(&n->shape, mlp_parameters(n), count, record, gradient_bar, x_bar,
-                            mlp_bar, scratch);
-  denormals_restore(before);
+  arena_mark mark = arena_save(scratch);
+  const int size = count * n->shape.input_size;
+  double *g = arena_doubles(scratch, size);
+  memcpy(g, gradient_bar, sizeof(double) * (size_t)size);
+  to_energy(n, size, g);
+  perceptron_vjp(n, count, record, g, x_bar, parameters_bar + 2 * n->elastic_count, scratch);
   if (n->elastic_count > 0)
-    elastic_term_gradient_vjp(n->system, n->parameters, count, x, gradient_bar, x_bar,
-                              parameters_bar);
+    elastic_term_gradient_vjp(n->system, n->parameters, count, x, g, x_bar, parameters_bar);
+  arena_restore(scratch, mark);
 }
+
+/* ---- making one ------------------------------------------------------------------------------ */
 
 network_potential network_potential_make(const carom_system *system, bool elastic,
                                          int hidden_layers, int hidden_size) {
@@ -69,6 +149,8 @@ network_potential network_potential_make(const carom_system *system, bool elasti
                                        .hidden_layers = hidden_layers,
                                        .hidden_size = hidden_size},
                              .system = system,
+                             .length = 1,
+                             .energy = 1,
                              .elastic_count = elastic ? elastic_term_count(system) : 0};
 }
 

@@ -1,5 +1,11 @@
-/* The learned potential behind the engine's interface: the multi-layer perceptron of mlp.h on the
- * coordinates and, where the scene bounds lengths, the elasticity of elastic_term.h.
+/* The learned potential behind the engine's interface: the multi-layer perceptron N of mlp.h on the
+ * coordinates and, where the scene bounds lengths, the elasticity E of elastic_term.h:
+ *
+ *   V(x) = energy (N(q) + E(x)),   q = centre / length,
+ *                                  q = centre / length + (tip - centre) for the tips of body axes
+ *
+ * With a length and an energy per mass (the square of a speed) of the data, N takes and gives the
+ * same numbers in whatever units the data is; with 1 and 1 it takes the coordinates as they are.
  *
  * Parameters: the elasticity's [K][2], if it is there, then the perceptron's. */
 #ifndef CAROM_NN_NETWORK_POTENTIAL_H
@@ -13,11 +19,12 @@ typedef struct network_potential {
   mlp_shape shape;
   const carom_system *system;
   int elastic_count; /* K; 0: without an elasticity */
+  double length, energy;
   const double *parameters;
   float *rounded; /* a copy of the perceptron's parameters for single precision, or NULL */
 } network_potential;
 
-/* The potential of a system; it has no parameters yet. */
+/* The potential of a system in units of 1; it has no parameters yet. */
 network_potential network_potential_make(const carom_system *system, bool elastic,
                                          int hidden_layers, int hidden_size);
 
