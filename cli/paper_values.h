@@ -1,5 +1,11 @@
 /* What the paper prints: "Extending Lagrangian and Hamiltonian Neural Networks with Differentiable
- * Contact Models", NeurIPS 2021. Tasks and models are named as carom names them.
+ * Contact Models", NeurIPS 2021. The numbers stand in cli/data/paper.json, by table, task and model,
+ * named as carom names them:
+ *
+ *   properties   table 2: {"friction", "restitution"}, three decimals
+ *   mass_ratios  appendix I: [m_2/m_1, m_3/m_1, ...], four decimals
+ *   errors       appendices K and L: {"mean", "half_width_95", "source"}, the relative error of
+ *                trajectories of 5 states, half of its 95 % interval
  *
  * Three things to know when comparing:
  *  - Its Rope has 200 points (table 1: D = 400), which is carom's `rope200`; `rope` has 10. Its
@@ -11,33 +17,12 @@
 #ifndef CAROM_CLI_PAPER_VALUES_H
 #define CAROM_CLI_PAPER_VALUES_H
 
-enum { PAPER_RATIOS = 4 };
+#include <jansson.h>
 
 /* The eight tasks of section 4, in the order of table 1; ends with NULL. */
 extern const char *const paper_tasks[];
 
-/* Table 2: learned friction and restitution, three decimals. */
-typedef struct paper_properties {
-  const char *task, *model;
-  double friction, restitution;
-} paper_properties;
-
-/* Appendix I: learned m_2/m_1, m_3/m_1, ..., four decimals; 0 behind the last. */
-typedef struct paper_masses {
-  const char *task, *model;
-  double ratios[PAPER_RATIOS];
-} paper_masses;
-
-/* Appendices K and L: relative error of trajectories of 5 states, half of its 95 % interval. */
-typedef struct paper_error {
-  const char *task, *model;
-  double mean, half_width;
-  const char *source;
-} paper_error;
-
-/* NULL where the paper prints nothing. */
-const paper_properties *paper_properties_of(const char *task, const char *model);
-const paper_masses *paper_masses_of(const char *task, const char *model);
-const paper_error *paper_error_of(const char *task, const char *model);
+/* An entry of a table; NULL where the paper prints nothing. */
+const json_t *paper_entry(const char *table, const char *task, const char *model);
 
 #endif

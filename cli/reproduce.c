@@ -3,8 +3,7 @@
 #include "cli/common.h"
 #include "cli/evaluate_run.h"
 #include "cli/failure.h"
-#include "cli/paper_values.h"
-#include "cli/reproduce_table.h"
+#include "cli/reproduce_target.h"
 #include "cli/train_command.h"
 #include "cli/train_run.h"
 
@@ -17,8 +16,6 @@
 enum { KEY_TASKS = 4096, KEY_MODELS, KEY_SEEDS, KEY_TABLES, KEY_JSON };
 enum { MOST_NAMES = 64 };
 
-static const char *const experiments[] = {"learning", NULL};
-
 /* Names given as one word, "a,b,c"; they point into it. */
 typedef struct name_list {
   const char *names[MOST_NAMES];
@@ -26,7 +23,7 @@ typedef struct name_list {
 } name_list;
 
 typedef struct arguments {
-  int experiment; /* -1 */
+  const reproduce_target *target; /* NULL until it is given */
   const char *output;
   name_list tasks, models;
   int seeds;
@@ -83,11 +80,21 @@ static void parse_models(struct argp_state *state, char *text, name_list *list) 
   }
 }
 
+static void parse_target(struct argp_state *state, const char *text,
+                         const reproduce_target **target) {
+  enum { MOST_TARGETS = 32 };
+  const char *names[MOST_TARGETS + 1] = {NULL};
+  for (int k = 0; k < MOST_TARGETS && reproduce_targets[k] != NULL; k++)
+    names[k] = reproduce_targets[k]->name;
+  if (*target != NULL) argp_error(state, "one experiment is expected, '%s' is more", text);
+  *target = reproduce_targets[parse_name(state, "WHAT", text, names)];
+}
+
 static void check_complete(arguments *a, struct argp_state *state) {
-  if (a->experiment < 0) argp_error(state, "what to reproduce is missing: learning");
+  if (a->target == NULL) argp_error(state, "what to reproduce is missing: learning");
   if (a->output == NULL) argp_error(state, "-o DIR is missing: the folder of the runs");
-  for (int k = 0; a->tasks.count == k && paper_tasks[k] != NULL; k++)
-    a->tasks.names[a->tasks.count++] = paper_tasks[k];
+  for (int k = 0; a->tasks.count == k && a->target->tasks[k] != NULL; k++)
+    a->tasks.names[a->tasks.count++] = a->target->tasks[k];
   for (int k = 0; a->models.count == k && k < carom_model_name_count(); k++)
     a->models.names[a->models.count++] = carom_model_name(k);
 }
@@ -102,10 +109,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_SEEDS: a->seeds = parse_integer(state, "--seeds", text, 1, 100000); return 0;
     case KEY_TABLES: a->tables_only = true; return 0;
     case KEY_JSON: a->json = true; return 0;
-    case ARGP_KEY_ARG:
-      if (a->experiment >= 0) argp_error(state, "one experiment is expected, '%s' is more", text);
-      a->experiment = parse_name(state, "WHAT", text, experiments);
-      return 0;
+    case ARGP_KEY_ARG: parse_target(state, text, &a->target); return 0;
     case ARGP_KEY_END: check_complete(a, state); return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
@@ -136,11 +140,11 @@ static const struct argp argp = {
 
 static carom_status write_both(const arguments *a, const json_t *tables, carom_error *error) {
   char path[PATH_MAX];
-  char *text = learning_text(tables);
+  char *text = target_text(a->target, tables);
   if (text == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
-  snprintf(path, sizeof path, "%s/learning.json", a->output);
+  snprintf(path, sizeof path, "%s/%s.json", a->output, a->target->name);
   carom_status status = write_json(path, tables, error);
-  snprintf(path, sizeof path, "%s/learning.md", a->output);
+  snprintf(path, sizeof path, "%s/%s.md", a->output, a->target->name);
   if (status == CAROM_OK) status = carom_file_write(path, text, strlen(text), error);
   free(text);
   return status;
@@ -154,7 +158,7 @@ static carom_status write_tables(const arguments *a, const char *command, json_t
   result_list list;
   carom_status status = results_collect(a->output, &list, error);
   if (status != CAROM_OK || list.count == 0) return status;
-  *tables = learning_json(&list, command);
+  *tables = target_document(a->target, &list, command);
   results_free(&list);
   if (*tables == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return write_both(a, *tables, error);
@@ -322,7 +326,9 @@ static void print_summary(const work *w, bool written) {
     if (w->bad > 0) printf(", %d FAILED", w->bad);
     putchar('\n');
   }
-  if (written) printf("written        %s/learning.md, %s/learning.json\n", a->output, a->output);
+  if (written)
+    printf("written        %s/%s.md, %s/%s.json\n", a->output, a->target->name, a->output,
+           a->target->name);
 }
 
 static int finish(const work *w) {
@@ -348,7 +354,7 @@ static int finish(const work *w) {
 }
 
 int command_reproduce(int argc, char **argv) {
-  arguments a = {.experiment = -1, .seeds = 1, .training = train_arguments_default()};
+  arguments a = {.seeds = 1, .training = train_arguments_default()};
   // parsing cuts lists of names into pieces
   char *command = command_line(argc, argv);
   if (command == NULL) {

@@ -2,6 +2,7 @@
 
 #include "cli/failure.h"
 #include "cli/paper_values.h"
+#include "cli/template.h"
 #include "cli/train_command.h"
 #include "io/run_config.h"
 
@@ -222,16 +223,4 @@ int results_group_end(const result_list *list, int first) {
          strcmp(list->items[end].model, r->model) == 0)
     end++;
   return end;
-}
-
-double json_at(const json_t *value, const char *path) {
-  while (value != NULL && path[0] != '\0') {
-    char key[64];
-    const size_t length = strcspn(path, ".");
-    snprintf(key, sizeof key, "%.*s", (int)length, path);
-    value = json_is_array(value) ? json_array_get(value, (size_t)atoi(key))
-                                 : json_object_get(value, key);
-    path += length + (path[length] == '.');
-  }
-  return json_is_number(value) ? json_number_value(value) : NAN;
 }

@@ -35,7 +35,4 @@ void results_free(result_list *list);
 /* Where the runs of the same task and model end that begin at `first`. */
 int results_group_end(const result_list *list, int first);
 
-/* A number in JSON by its path, "extended.error_of_state.10"; NaN where there is none. */
-double json_at(const json_t *value, const char *path);
-
 #endif
