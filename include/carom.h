@@ -251,14 +251,14 @@ CAROM_API carom_status carom_cone_program_write(const carom_cone_program *progra
 /* Of a program that was read. */
 CAROM_API void carom_cone_program_free(carom_cone_program *program);
 
-/* A solver owns the memory for problems of any size (it grows to the largest seen) and the
- * factorisation of its last solve, which the derivative uses. */
+/* A solver owns the memory for problems of any size (it grows to the largest seen), a copy of the last
+ * problem with its solution, and the factorisation at that solution. The first derivative after a
+ * solve makes it, all later ones use it: a whole Jacobian costs little more than its products. */
 typedef struct carom_cone_solver carom_cone_solver;
 CAROM_API carom_status carom_cone_solver_create(carom_cone_solver **solver, carom_error *error);
 CAROM_API void carom_cone_solver_destroy(carom_cone_solver *solver);
 
-/* Solves; f is [C]. A bad call is an error; how it was solved is in `info` (may be NULL). The
- * program's arrays must stay until carom_cone_solver_vjp has been called. */
+/* Solves; f is [C]. A bad call is an error; how it was solved is in `info` (may be NULL). */
 CAROM_API carom_status carom_cone_solver_solve(carom_cone_solver *solver,
                                                const carom_cone_program *program,
                                                const carom_cone_options *options, double *f,

@@ -535,6 +535,54 @@ static void test_interface(void **state) {
   carom_cone_solver_destroy(NULL);
 }
 
+// b_bar and mu_bar of one more derivative of a solver's last solve
+static void derive(carom_cone_solver *solver, const double *f_bar, double *b_bar, double *mu_bar) {
+  assert_int_equal(carom_cone_solver_vjp(solver, f_bar, NULL, b_bar, mu_bar, NULL, NULL), CAROM_OK);
+}
+
+// every derivative of a solve is that of a solver which was asked for nothing else, whatever became
+// of the caller's arrays: regular, singular, smoothed
+static void test_many_derivatives(void **state) {
+  (void)state;
+  enum { MOST = 24 };
+  carom_cone_solver *one, *other;
+  carom_cone_solver_create(&one, NULL);
+  carom_cone_solver_create(&other, NULL);
+  for (int t = 0; t < 30; t++) {
+    rng r;
+    rng_seed(&r, 52, (uint64_t)t);
+    problem_kind kind = {.contact_count = 1 + t % 8, .body_count = t % 2 == 0 ? 1 : 9};
+    kind.mass_ratio = 10;
+    cone_problem problem = cone_problem_random(&r, &kind, &memory);
+    int n = problem.program.shape.size, count = problem.program.contact_count;
+    double *A = arena_zeros(&memory, n * n), f[MOST], f_bar[2][MOST];
+    for (int i = 0; i < n; i++)
+      for (int j = problem.program.shape.first[i]; j <= i; j++)
+        A[i * n + j] = problem.A[envelope_at(&problem.program.shape, i, j)];
+    for (int i = 0; i < 2 * n; i++) f_bar[i / n][i % n] = rng_normal(&r);
+    carom_cone_program dense = {.contact_count = count,
+                                .dimension = problem.program.dimension,
+                                .A = A,
+                                .b = problem.b,
+                                .mu = problem.mu};
+    carom_cone_options options = carom_cone_default_options();
+    options.smoothing = t % 3 == 2 ? 1e-2 : 0;
+    assert_int_equal(carom_cone_solver_solve(one, &dense, &options, f, NULL, NULL), CAROM_OK);
+    assert_int_equal(carom_cone_solver_solve(other, &dense, &options, f, NULL, NULL), CAROM_OK);
+    for (int i = 0; i < n; i++) problem.b[i] = A[i * n + i] = NAN;
+    for (int i = 0; i < count; i++) problem.mu[i] = NAN;
+
+    double b_bar[3][MOST], mu_bar[3][MOST];
+    derive(one, f_bar[0], b_bar[0], mu_bar[0]);
+    derive(one, f_bar[1], b_bar[1], mu_bar[1]);
+    derive(other, f_bar[1], b_bar[2], mu_bar[2]);
+    for (int i = 0; i < n; i++) assert_true(b_bar[1][i] == b_bar[2][i]);
+    for (int i = 0; i < count; i++) assert_true(mu_bar[1][i] == mu_bar[2][i]);
+  }
+  carom_cone_solver_destroy(one);
+  carom_cone_solver_destroy(other);
+}
+
 // warm solves ask no memory of the system
 static void test_no_allocation(void **state) {
   (void)state;
@@ -562,6 +610,7 @@ int main(void) {
       cmocka_unit_test_setup(test_unbounded, clear_memory),
       cmocka_unit_test_setup(test_invalid, clear_memory),
       cmocka_unit_test_setup(test_interface, clear_memory),
+      cmocka_unit_test_setup(test_many_derivatives, clear_memory),
       cmocka_unit_test_setup(test_no_allocation, clear_memory),
   };
   return cmocka_run_group_tests(tests, open_memory, close_memory);

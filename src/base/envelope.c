@@ -1,5 +1,7 @@
 #include "base/envelope.h"
 
+#include "base/vector.h"
+
 #include <math.h>
 
 envelope envelope_make(int size, const int *first, arena *scratch) {
@@ -15,18 +17,6 @@ double envelope_largest_diagonal(const envelope *shape, const double *values) {
   return largest;
 }
 
-/* Rows are short in most contact problems: four running sums, which compilers keep in one vector
- * register, without the overhead of a fully vectorised loop. */
-__attribute__((always_inline)) static inline double dot(const double *a, const double *b,
-                                                        int count) {
-  double sum[4] = {0, 0, 0, 0};
-  int k = 0;
-  for (; k + 4 <= count; k += 4)
-    for (int i = 0; i < 4; i++) sum[i] += a[k + i] * b[k + i];
-  for (; k < count; k++) sum[0] += a[k] * b[k];
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
-
 double envelope_factor_rows(const envelope *shape, double *values, int begin, int end,
                             double floor) {
   double smallest = 1;
@@ -38,11 +28,11 @@ double envelope_factor_rows(const envelope *shape, double *values, int begin, in
       const double *other = values + shape->start[j];
       int first_j = shape->first[j];
       int k = first_i > first_j ? first_i : first_j;
-      double sum = dot(row + (k - first_i), other + (k - first_j), j - k);
+      double sum = vector_dot(row + (k - first_i), other + (k - first_j), j - k);
       row[j - first_i] = (row[j - first_i] - sum) * other[j - first_j];
     }
     double diagonal = row[i - first_i];
-    double pivot = diagonal - dot(row, row, i - first_i);
+    double pivot = diagonal - vector_dot(row, row, i - first_i);
     double least = floor * fabs(diagonal);
     double ratio = diagonal > 0 ? pivot / diagonal : 0;
     if (!(ratio >= smallest)) smallest = ratio;
@@ -62,7 +52,7 @@ void envelope_solve_rows(const envelope *shape, const double *factor, int begin,
   for (int i = begin; i < end; i++) {
     const double *row = factor + shape->start[i];
     int first = shape->first[i];
-    z[i] = (z[i] - dot(row, z + first, i - first)) * row[i - first];
+    z[i] = (z[i] - vector_dot(row, z + first, i - first)) * row[i - first];
   }
   // L' z = y
   for (int i = end - 1; i >= begin; i--) {
@@ -85,7 +75,7 @@ void envelope_multiply(const envelope *shape, const double *values, const double
     int first = shape->first[i];
     double value = x[i];
     double *target = y + first;
-    y[i] = dot(row, x + first, i - first) + row[i - first] * value;
+    y[i] = vector_dot(row, x + first, i - first) + row[i - first] * value;
     for (int k = 0; k < i - first; k++) target[k] += row[k] * value;
   }
 }

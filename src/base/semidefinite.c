@@ -1,18 +1,11 @@
 #include "base/semidefinite.h"
 
+#include "base/vector.h"
+
 #include <math.h>
 #include <string.h>
 
 enum { REFINEMENTS = 6 };
-
-static double dot(const double *a, const double *b, int count) {
-  double sum[4] = {0, 0, 0, 0};
-  int k = 0;
-  for (; k + 4 <= count; k += 4)
-    for (int lane = 0; lane < 4; lane++) sum[lane] += a[k + lane] * b[k + lane];
-  for (; k < count; k++) sum[0] += a[k] * b[k];
-  return (sum[0] + sum[1]) + (sum[2] + sum[3]);
-}
 
 // both triangles of an envelope matrix, dense
 static double *expand(const envelope *shape, const double *values, arena *scratch) {
@@ -40,7 +33,7 @@ static int pivoted_cholesky(int n, const double *dense, double threshold, double
         L[i * n + k] = 0;
         continue;
       }
-      double value = dense[pivot * n + i] - dot(L + i * n, L + pivot * n, k);
+      double value = dense[pivot * n + i] - vector_dot(L + i * n, L + pivot * n, k);
       L[i * n + k] = i == pivot ? root : value / root;
       remaining[i] -= i == pivot ? 0 : L[i * n + k] * L[i * n + k];
       if (i != pivot && remaining[i] < 0) remaining[i] = 0;
@@ -113,7 +106,7 @@ void semidefinite_solve(const semidefinite *h, double *x) {
   if (h->L != NULL) {
     gram_solve(h, x, t);
     envelope_solve(&h->gram_shape, h->gram, t);
-    for (int i = 0; i < n; i++) x[i] = dot(h->L + i * n, t, h->rank);
+    for (int i = 0; i < n; i++) x[i] = vector_dot(h->L + i * n, t, h->rank);
     return;
   }
   // x <- x + (H + shift)^-1 (right side - H x) from zero
@@ -134,7 +127,7 @@ void semidefinite_null(const semidefinite *h, double *x) {
     memset(x, 0, sizeof(double) * (size_t)n);
   } else if (h->L != NULL) {
     gram_solve(h, x, h->work);
-    for (int i = 0; i < n; i++) x[i] -= dot(h->L + i * n, h->work, h->rank);
+    for (int i = 0; i < n; i++) x[i] -= vector_dot(h->L + i * n, h->work, h->rank);
   } else {
     // what repeated smoothing by shift (H + shift)^-1 leaves: x - H H^+ x
     double *copy = h->work + n;

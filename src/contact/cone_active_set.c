@@ -116,18 +116,14 @@ static bool iterate(active_set *a, int max_steps, double enough) {
   return false;
 }
 
-static double tangential_size(int d, const double *x) {
-  return d == 1 ? 0 : d == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
-}
-
 bool active_set_is_strict(const active_set *a, int i) {
   int d = a->program->dimension;
   const double *f = a->f + i * d, *s = a->s + i * d;
   double mu = d == 1 ? 0 : a->program->mu[i], lower = a->program->lower[i];
 
   // distances to the borders, as velocities
-  double above = (f[0] - lower) / a->scale->rho[i], speed = tangential_size(d, s);
-  double inside = (mu * f[0] - tangential_size(d, f)) / a->scale->rho[i];
+  double above = (f[0] - lower) / a->scale->rho[i], speed = cone_tangent_length(d, s);
+  double inside = (mu * f[0] - cone_tangent_length(d, f)) / a->scale->rho[i];
   double held = s[0] - mu * speed, margin = held;
   switch (a->faces[i].state) {
     case FREE_STICK: margin = fmin(inside, above); break;

@@ -19,11 +19,23 @@
 #ifndef CAROM_CONTACT_CONE_EQUATIONS_H
 #define CAROM_CONTACT_CONE_EQUATIONS_H
 
+#include <math.h>
+
 #include "base/arena.h"
 #include "base/envelope.h"
 #include "contact/cone_program.h"
 
 enum { MAX_CONE_DIMENSION = 3 };
+
+/* Share of a diagonal entry that a pivot is raised to. It is near rounding, so that it acts where H is
+ * singular and nowhere else; how small the pivot was is told to those who ask. */
+#define CONE_PIVOT_FLOOR 1e-14
+
+/* |x_t| of x = (x_n, x_t) */
+static inline double cone_tangent_length(int dimension, const double *x) {
+  if (dimension == 1) return 0;
+  return dimension == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
+}
 
 /* How big things are: makes residuals and thresholds free of units. */
 typedef struct cone_scale {

@@ -1,5 +1,7 @@
 #include "contact/cone_interior.h"
 
+#include "base/vector.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -16,19 +18,9 @@ static bool is_bounded(const cone_interior *in, int i) {
 
 // ---- Lorentz cones of `size` 1 to 3
 
-static double dot(int size, const double *a, const double *b) {
-  double sum = 0;
-  for (int k = 0; k < size; k++) sum += a[k] * b[k];
-  return sum;
-}
-
-static double tail_length(int size, const double *x) {
-  return size == 1 ? 0 : size == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
-}
-
 // x_0^2 - |x_1|^2 without cancellation, kept positive
 static double determinant(int size, const double *x) {
-  double tail = tail_length(size, x);
+  double tail = cone_tangent_length(size, x);
   double value = (x[0] - tail) * (x[0] + tail);
   return fmax(value, 1e-30 * x[0] * x[0] + 1e-300);
 }
@@ -36,14 +28,14 @@ static double determinant(int size, const double *x) {
 cone_scaling cone_scaling_make(int size, const double *g, const double *z) {
   cone_scaling scaling = {0};
   double root_g = sqrt(determinant(size, g)), root_z = sqrt(determinant(size, z));
-  double half = sqrt(fmax(0.5 * (1 + dot(size, g, z) / (root_g * root_z)), 1));
+  double half = sqrt(fmax(0.5 * (1 + vector_dot_small(g, z, size) / (root_g * root_z)), 1));
   scaling.eta = sqrt(root_g / root_z);
   for (int k = 0; k < size; k++) {
     double sign = k == 0 ? 1 : -1;
     scaling.point[k] = (g[k] / root_g + sign * z[k] / root_z) / (2 * half);
   }
   // the point has determinant one: its first entry follows from the others
-  double tail = tail_length(size, scaling.point);
+  double tail = cone_tangent_length(size, scaling.point);
   scaling.point[0] = sqrt(1 + tail * tail);
   double length = sqrt(2 * (scaling.point[0] + 1));
   for (int k = 0; k < size; k++) scaling.root[k] = (scaling.point[k] + (k == 0 ? 1 : 0)) / length;
@@ -59,7 +51,7 @@ void cone_scaling_hessian(int size, const cone_scaling *scaling, double *D) {
       double sign = (a == 0) == (b == 0) ? 1 : -1;
       D[a * size + b] = factor * 2 * sign * w[a] * w[b];
     }
-  double tail = tail_length(size, w);
+  double tail = cone_tangent_length(size, w);
   D[0] = factor * (1 + 2 * tail * tail);
   for (int a = 1; a < size; a++) D[a * size + a] += factor;
 }
@@ -76,7 +68,7 @@ static void apply_scaling(int size, const cone_scaling *scaling, bool inverse, c
 }
 
 static void jordan_product(int size, const double *x, const double *y, double *out) {
-  out[0] = dot(size, x, y);
+  out[0] = vector_dot_small(x, y, size);
   for (int k = 1; k < size; k++) out[k] = x[0] * y[k] + y[0] * x[k];
 }
 
@@ -189,7 +181,7 @@ void cone_interior_measure(cone_interior *in) {
     int at = e->offset[i], size = cone_size(in, i);
     in->scaling[i] = cone_scaling_make(size, in->g + at, in->z + at);
     apply_scaling(size, &in->scaling[i], false, in->z + at, in->lambda + at);
-    sum += dot(size, in->g + at, in->z + at);
+    sum += vector_dot_small(in->g + at, in->z + at, size);
     if (is_bounded(in, i)) sum += (in->g[at] - in->bound[i]) * in->w[i];
   }
   in->complementarity = in->degree > 0 ? sum / in->degree : 0;

@@ -75,10 +75,18 @@ typedef struct cone_cotangents {
   bool has_second;
 } cone_cotangents;
 
-/* The derivative at a solution (cone_vjp.c). Where A is singular it is exact for all changes that
+/* The derivative at a solution (cone_vjp.c): a factor, made once, and its use for one f_bar [C] after
+ * the other. Program and solution must stay. Where A is singular it is exact for all changes that
  * keep the rank of A on the contacts in question and b in its range, as changes of a mechanical
  * system do. At mu = 0, and by lower = 0 of a separating contact, it is the derivative to the
  * right. */
+typedef struct cone_adjoint cone_adjoint;
+
+cone_adjoint *cone_adjoint_make(const cone_program *program, const carom_cone_options *options,
+                                const cone_solution *solution, arena *memory);
+void cone_adjoint_apply(cone_adjoint *adjoint, const double *f_bar, cone_cotangents *bars);
+
+/* Both, for one f_bar. */
 void cone_solve_vjp(const cone_program *program, const carom_cone_options *options,
                     const cone_solution *solution, const double *f_bar, cone_cotangents *bars,
                     arena *scratch);

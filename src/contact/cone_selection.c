@@ -105,23 +105,19 @@ bool active_set_accept_border(active_set *a) {
 
 // ---- selection
 
-static double tangential_size(int d, const double *x) {
-  return d == 1 ? 0 : d == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
-}
-
 // the face of a contact on two levels: where s is below `threshold`, sigma takes its place
 static contact_face second_face(const active_set *a, int i, const double *sigma, double threshold,
                                 double *projection) {
   int d = a->program->dimension;
   const double *f = a->f + i * d, *s = a->s + i * d;
   double mu = d == 1 ? 0 : a->program->mu[i], rho = a->scale->rho[i], w[MAX_CONE_DIMENSION];
-  bool slips = tangential_size(d, s) > threshold;
+  bool slips = cone_tangent_length(d, s) > threshold;
   bool leaves = fabs(s[0]) > threshold || (slips && mu > 0);
   w[0] = f[0] - (leaves ? rho * s[0] : sigma[0]);
   for (int k = 1; k < d; k++) w[k] = f[k] - (slips ? rho * s[k] : sigma[k]);
 
   // a normal velocity outweighs every sigma_t
-  if (s[0] > threshold && !slips) w[0] = -1 - mu * tangential_size(d, w);
+  if (s[0] > threshold && !slips) w[0] = -1 - mu * cone_tangent_length(d, w);
   contact_face face = cone_project(d, mu, a->program->lower[i], slips ? rho : 1, w, projection);
 
   // curvature that vanishes with epsilon weighs the norm instead

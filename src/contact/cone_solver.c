@@ -13,6 +13,7 @@ struct carom_cone_solver {
   cone_solution solution;
   carom_cone_options options;
   bool solved;
+  cone_adjoint *adjoint; /* of the last solve, made by its first derivative; in `memory` */
 };
 
 carom_cone_options carom_cone_default_options(void) {
@@ -100,6 +101,12 @@ static carom_status check_program(const carom_cone_program *program, carom_error
   return status;
 }
 
+static double *copy_numbers(const double *from, int count, arena *memory) {
+  double *to = arena_doubles(memory, count);
+  if (count > 0) memcpy(to, from, sizeof(double) * (size_t)count);
+  return to;
+}
+
 // envelope copy of a dense lower triangle: rows of a contact begin at its first nonzero block
 static void copy_program(carom_cone_solver *solver, const carom_cone_program *program) {
   int count = program->contact_count, d = program->dimension, size = count * d;
@@ -117,14 +124,16 @@ static void copy_program(carom_cone_solver *solver, const carom_cone_program *pr
   for (int i = 0; i < size; i++)
     memcpy(A + shape.start[i], program->A + (size_t)i * size + first[i],
            sizeof(double) * (size_t)(i - first[i] + 1));
-  const double *lower = program->lower != NULL ? program->lower : arena_zeros(memory, count);
-  solver->program = (cone_program){.contact_count = count,
-                                   .dimension = d,
-                                   .shape = shape,
-                                   .A = A,
-                                   .b = program->b,
-                                   .mu = program->mu,
-                                   .lower = lower};
+  solver->program = (cone_program){
+      .contact_count = count,
+      .dimension = d,
+      .shape = shape,
+      .A = A,
+      .b = copy_numbers(program->b, size, memory),
+      .mu = copy_numbers(program->mu, count, memory),
+      .lower = program->lower != NULL ? copy_numbers(program->lower, count, memory)
+                                      : arena_zeros(memory, count),
+  };
   solver->solution = (cone_solution){.f = arena_zeros(memory, size),
                                      .state = ARENA_ARRAY(memory, unsigned char, count),
                                      .dual = arena_zeros(memory, size + count)};
@@ -140,6 +149,7 @@ carom_status carom_cone_solver_solve(carom_cone_solver *solver, const carom_cone
   carom_status status = check_options(&chosen, error);
   if (status == CAROM_OK) status = check_program(program, error);
   solver->solved = false;
+  solver->adjoint = NULL;
   if (status != CAROM_OK) return status;
 
   arena_restore(&solver->memory, (arena_mark){0});
@@ -183,7 +193,10 @@ carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_ba
                           .f2 = numbers + 2 * size,
                           .mu = numbers + 3 * size,
                           .lower = numbers + 3 * size + count};
-  cone_solve_vjp(&solver->program, &solver->options, &solver->solution, f_bar, &bars, scratch);
+  if (solver->adjoint == NULL)
+    solver->adjoint =
+        cone_adjoint_make(&solver->program, &solver->options, &solver->solution, &solver->memory);
+  cone_adjoint_apply(solver->adjoint, f_bar, &bars);
   if (A_bar != NULL) matrix_cotangent(size, solver->solution.f, &bars, A_bar);
   if (b_bar != NULL)
     for (int k = 0; k < size; k++) b_bar[k] = -bars.p[k];

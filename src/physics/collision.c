@@ -1,5 +1,7 @@
 #include "physics/collision.h"
 
+#include "base/vector.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +29,6 @@ static bool push(contact_list *list, contact_id id) {
   return true;
 }
 
-static double dot_d(const double *a, const double *b, int d) {
-  double sum = 0;
-  for (int i = 0; i < d; i++) sum += a[i] * b[i];
-  return sum;
-}
-
 static double pair_gap(const carom_system *s, int i, int j, const double *x) {
   int d = s->dimension;
   const double *a = x + s->bodies[i].first_point * d;
@@ -58,7 +54,7 @@ static double point_plane_gap(const carom_system *s, const body *b, int index, c
                               const double *x) {
   double position[MAX_DIMENSION] = {0};
   shape_point(s, b, index, x, position);
-  return dot_d(p->normal, position, s->dimension) + p->offset;
+  return vector_dot_small(p->normal, position, s->dimension) + p->offset;
 }
 
 static int lowest_point(const carom_system *s, const body *b, const plane *p, const double *x,
@@ -73,12 +69,6 @@ static int lowest_point(const carom_system *s, const body *b, const plane *p, co
     }
   }
   return lowest;
-}
-
-static void cross(const double *a, const double *b, double *c) {
-  c[0] = a[1] * b[2] - a[2] * b[1];
-  c[1] = a[2] * b[0] - a[0] * b[2];
-  c[2] = a[0] * b[1] - a[1] * b[0];
 }
 
 /* The segments before and after the joint of a bend, and by how much the second is turned from the
@@ -99,9 +89,9 @@ static bend bend_at(const limit *l, int d, const double *x) {
     b.sine = b.before[0] * b.after[1] - b.before[1] * b.after[0];
     b.cosine = b.before[0] * b.after[0] + b.before[1] * b.after[1];
   } else {
-    cross(b.before, b.after, b.normal);
-    b.sine = sqrt(dot_d(b.normal, b.normal, 3));
-    b.cosine = dot_d(b.before, b.after, 3);
+    vector_cross(b.before, b.after, b.normal);
+    b.sine = sqrt(vector_dot_small(b.normal, b.normal, 3));
+    b.cosine = vector_dot_small(b.before, b.after, 3);
   }
   // accurate for straight and for folded segments alike
   b.angle = atan2(b.sine, b.cosine);
@@ -176,7 +166,7 @@ static bool detect_body_plane(const carom_system *s, const double *x, int i, int
   int property = system_plane_property(s, i, p);
   if (b->shape == SHAPE_BALL) {
     const double *centre = x + b->first_point * s->dimension;
-    double gap = dot_d(wall->normal, centre, s->dimension) + wall->offset - b->radius;
+    double gap = vector_dot_small(wall->normal, centre, s->dimension) + wall->offset - b->radius;
     return gap >= 0 || push(list, (contact_id){CONTACT_BALL_PLANE, i, p, 0, property});
   }
   if (b->shape == SHAPE_RIM) {
@@ -202,7 +192,7 @@ static bool detect_limit(const carom_system *s, const double *x, int index, cont
   } else {
     double segment[MAX_DIMENSION];
     combination_value(&l->segment, s->dimension, x, true, segment);
-    measure = sqrt(dot_d(segment, segment, s->dimension));
+    measure = sqrt(vector_dot_small(segment, segment, s->dimension));
   }
   if (l->high - measure < 0)
     return push(list, (contact_id){CONTACT_LIMIT, index, 0, 0, l->property});
@@ -292,7 +282,7 @@ static void plane_geometry(const carom_system *s, const double *x, contact *c) {
   for (int i = 0; i < d; i++) c->frame[0][i] = -wall->normal[i];
   complete_frame(c->frame, d);
   if (c->id.kind == CONTACT_BALL_PLANE) {
-    c->gap = dot_d(wall->normal, x + b->first_point * d, d) + wall->offset - b->radius;
+    c->gap = vector_dot_small(wall->normal, x + b->first_point * d, d) + wall->offset - b->radius;
     add_ball_side(s, c->id.first, -1, b->radius, x, c);
     return;
   }
@@ -309,7 +299,7 @@ static void stretch_geometry(const carom_system *s, const double *x, contact *c)
   int d = s->dimension;
   double segment[MAX_DIMENSION];
   combination_value(&l->segment, d, x, true, segment);
-  double length = sqrt(dot_d(segment, segment, d));
+  double length = sqrt(vector_dot_small(segment, segment, d));
   for (int i = 0; i < d; i++) c->frame[0][i] = length > 0 ? segment[i] / length : i == 0;
   complete_frame(c->frame, d);
   double sign = c->id.detail == 0 ? -1 : 1;
@@ -343,7 +333,7 @@ static void bend_axis(const bend *b, double *axis) {
     return;
   }
   double frame[MAX_DIMENSION][MAX_DIMENSION];
-  double length = sqrt(dot_d(b->before, b->before, 3));
+  double length = sqrt(vector_dot_small(b->before, b->before, 3));
   for (int i = 0; i < 3; i++) frame[0][i] = b->before[i] / length;
   complete_frame(frame, 3);
   memcpy(axis, frame[1], sizeof frame[1]);
@@ -365,7 +355,7 @@ static void turn_rows(int d, const double *segment, const double *axis, double *
     rows[2] = -g[0], rows[3] = -g[1];
     return;
   }
-  cross(axis, g, rows);
+  vector_cross(axis, g, rows);
   for (int i = 0; i < 3; i++) {
     rows[3 + i] = -g[i];
     rows[6 + i] = axis[i] / sqrt(square);
@@ -442,7 +432,7 @@ static void normal_cotangent(const contact *c, int d, const double *block_bar, d
       for (int j = 0; j < d; j++) frame_bar[i][j] += c->weight[k] * block_bar[(k * d + i) * d + j];
   for (int j = 0; j < d; j++) normal_bar[j] = frame_bar[0][j];
   for (int t = 1; t < d; t++) {
-    double along = dot_d(frame_bar[t], c->frame[0], d);
+    double along = vector_dot_small(frame_bar[t], c->frame[0], d);
     for (int j = 0; j < d; j++) normal_bar[j] -= along * c->frame[t][j];
   }
 }
@@ -450,7 +440,7 @@ static void normal_cotangent(const contact *c, int d, const double *block_bar, d
 /* weight_bar_k = block_bar_k : frame */
 static double weight_cotangent(const contact *c, int d, const double *block_bar, int k) {
   double sum = 0;
-  for (int i = 0; i < d; i++) sum += dot_d(block_bar + (k * d + i) * d, c->frame[i], d);
+  for (int i = 0; i < d; i++) sum += vector_dot_small(block_bar + (k * d + i) * d, c->frame[i], d);
   return sum;
 }
 
@@ -479,7 +469,7 @@ static int ball_side_vjp(const carom_system *s, int body_index, double sign, dou
 /* From the cotangents of the unit normal and the length of an arm, that of the arm. */
 static void arm_cotangent(const contact *c, int d, double length, const double *normal_bar,
                           double length_bar, double *arm_bar) {
-  double along = dot_d(normal_bar, c->frame[0], d);
+  double along = vector_dot_small(normal_bar, c->frame[0], d);
   double inverse = length > 0 ? 1 / length : 0;
   for (int i = 0; i < d; i++)
     arm_bar[i] = (normal_bar[i] - along * c->frame[0][i]) * inverse + length_bar * c->frame[0][i];
@@ -544,9 +534,9 @@ static void turn_rows_vjp(int d, const double *segment, const double *axis, cons
   } else {
     // rows were axis x g, -g and axis / |segment|
     double turned[MAX_DIMENSION], length = sqrt(square);
-    double along = dot_d(rows_bar + 6, axis, 3) / (square * length);
-    cross(rows_bar, axis, g_bar);
-    cross(g, rows_bar, turned);
+    double along = vector_dot_small(rows_bar + 6, axis, 3) / (square * length);
+    vector_cross(rows_bar, axis, g_bar);
+    vector_cross(g, rows_bar, turned);
     for (int i = 0; i < 3; i++) {
       g_bar[i] -= rows_bar[3 + i];
       axis_bar[i] += turned[i] + rows_bar[6 + i] / length;
@@ -554,7 +544,7 @@ static void turn_rows_vjp(int d, const double *segment, const double *axis, cons
     }
   }
   // g = segment / |segment|^2
-  double along = 2 * dot_d(g_bar, g, d);
+  double along = 2 * vector_dot_small(g_bar, g, d);
   for (int i = 0; i < d; i++) segment_bar[i] += (g_bar[i] - along * segment[i]) / square;
 }
 
@@ -563,11 +553,11 @@ static void bend_axis_vjp(const bend *b, const double *axis, const double *axis_
                           double *before_bar, double *after_bar) {
   if (!(b->sine > 0)) return;
   double normal_bar[MAX_DIMENSION], push[MAX_DIMENSION];
-  double along = dot_d(axis_bar, axis, 3);
+  double along = vector_dot_small(axis_bar, axis, 3);
   for (int i = 0; i < 3; i++) normal_bar[i] = (axis_bar[i] - along * axis[i]) / b->sine;
-  cross(b->after, normal_bar, push);
+  vector_cross(b->after, normal_bar, push);
   for (int i = 0; i < 3; i++) before_bar[i] += push[i];
-  cross(normal_bar, b->before, push);
+  vector_cross(normal_bar, b->before, push);
   for (int i = 0; i < 3; i++) after_bar[i] += push[i];
 }
 

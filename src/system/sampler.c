@@ -1,5 +1,7 @@
 #include "system/sampler.h"
 
+#include "base/vector.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -59,19 +61,13 @@ static void draw_rotation(rng *r, double *rotation) {
   rotation_from_quaternion(quaternion, rotation);
 }
 
-static void cross(const double *a, const double *b, double *c) {
-  c[0] = a[1] * b[2] - a[2] * b[1];
-  c[1] = a[2] * b[0] - a[0] * b[2];
-  c[2] = a[0] * b[1] - a[1] * b[0];
-}
-
 // velocity that a spin (one number in 2D) gives to a point at an arm from the centre
 static void spin_velocity(int dimension, const double *spin, const double *arm, double *velocity) {
   if (dimension == 2) {
     velocity[0] = -spin[0] * arm[1];
     velocity[1] = spin[0] * arm[0];
   } else {
-    cross(spin, arm, velocity);
+    vector_cross(spin, arm, velocity);
   }
 }
 
@@ -153,7 +149,7 @@ static void draw_euler(const carom_system *s, rng *r, double *x, double *v) {
     for (int l = 0; l < 3; l++) arm[k] -= rotation[k * 3 + l] * initial->joint[l];
     centre[k] = initial->anchor[k] + arm[k];
   }
-  cross(omega, arm, velocity);
+  vector_cross(omega, arm, velocity);
   place_body(s, 0, centre, velocity, rotation, omega, x, v);
 }
 
