@@ -2,6 +2,7 @@
 
 #include "cli/failure.h"
 #include "cli/progress.h"
+#include "cli/stencil.h"
 
 #include <float.h>
 #include <limits.h>
@@ -9,14 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS = 3, STEPS_IN_LEVEL = 3 };
+enum { LEVELS = 3 };
 
 /* First step in units of a segment's scale, and how much the next level is smaller. */
 static const double FIRST_STEP = 1e-4, LEVEL_FACTOR = 0.125;
 /* Derivatives below this part of the typical one are judged absolutely. */
 static const double FLOOR = 1e-3;
-/* What two extrapolations, and the slopes on both sides, may differ by. */
-static const double AGREEMENT = 1e-7, KINK = 1e-6;
 /* Rounding errors of a difference are not seen where derivatives are this many times larger. */
 static const double ABOVE_NOISE = 4e6;
 
@@ -115,17 +114,17 @@ typedef struct checker {
   double *x0_bar, *v0_bar; /* [count][state] */
   double *theta_bar;       /* [count][theta_count] */
   double *direction;       /* [count][state] or [segment] */
-  double *levels;          /* [2 STEPS_IN_LEVEL][count] of a stencil */
+  double *levels;          /* [2 STENCIL_STEPS][count] of a stencil */
   bool *done, *same_flags; /* [count] of a direction */
   double *numbers;         /* what all of these point into */
 } checker;
 
-/* Functional values along a direction at one level: index 0 .. 2 for h, h/2, h/4. */
-typedef struct stencil {
+/* Functional values of all chunks along a direction at one level of steps. */
+typedef struct level_values {
   double h;
-  double *plus[STEPS_IN_LEVEL], *minus[STEPS_IN_LEVEL]; /* [count] */
-  bool *same_flags;                                     /* [count] */
-} stencil;
+  double *plus[STENCIL_STEPS], *minus[STENCIL_STEPS]; /* [count] at h / 2^i */
+  bool *same_flags;                                   /* [count] */
+} level_values;
 
 // the next `size` of the numbers
 static double *take(double **numbers, size_t size) {
@@ -139,7 +138,7 @@ static carom_status checker_allocate(checker *c, carom_error *error) {
                all = states * CHUNK_STATES, theta = (size_t)c->theta_count,
                direction = states > theta ? states : theta;
   c->numbers = calloc(
-      2 * all + 4 * states + (2 + 2 * STEPS_IN_LEVEL) * count + theta + count * theta + direction,
+      2 * all + 4 * states + (2 + 2 * STENCIL_STEPS) * count + theta + count * theta + direction,
       sizeof(double));
   c->base_flags = calloc(count, CHUNK_STATES);
   c->done = calloc(2 * count, sizeof(bool));
@@ -152,7 +151,7 @@ static carom_status checker_allocate(checker *c, carom_error *error) {
   for (int k = 0; k < 4; k++) *starts[k] = take(&next, states);
   c->base = take(&next, count);
   c->magnitude = take(&next, count);
-  c->levels = take(&next, 2 * STEPS_IN_LEVEL * count);
+  c->levels = take(&next, 2 * STENCIL_STEPS * count);
   c->theta = take(&next, theta);
   c->theta_bar = take(&next, count * theta);
   c->direction = take(&next, direction);
@@ -310,11 +309,11 @@ static carom_status evaluate_at(checker *c, int segment, const double *direction
   return CAROM_OK;
 }
 
-static carom_status fill_stencil(checker *c, int segment, const double *direction, stencil *st,
-                                 carom_error *error) {
+static carom_status fill_level(checker *c, int segment, const double *direction, level_values *st,
+                               carom_error *error) {
   for (int k = 0; k < c->chunks->count; k++) st->same_flags[k] = true;
   carom_status status = CAROM_OK;
-  for (int i = 0; status == CAROM_OK && i < STEPS_IN_LEVEL; i++) {
+  for (int i = 0; status == CAROM_OK && i < STENCIL_STEPS; i++) {
     double step = st->h / (1 << i);
     status = evaluate_at(c, segment, direction, step, st->plus[i], st->same_flags, error);
     if (status != CAROM_OK) return status;
@@ -323,23 +322,16 @@ static carom_status fill_stencil(checker *c, int segment, const double *directio
   return status;
 }
 
-// the derivative of chunk k by the stencil; false where the function is not smooth there
-static bool difference(const checker *c, const stencil *st, int k, double floor_value, double noise,
-                       double *value) {
-  if (!st->same_flags[k]) return false;
-  double central[STEPS_IN_LEVEL], bend[STEPS_IN_LEVEL];
-  for (int i = 0; i < STEPS_IN_LEVEL; i++) {
-    double h = st->h / (1 << i), plus = st->plus[i][k], minus = st->minus[i][k];
-    central[i] = (plus - minus) / (2.0 * h);
-    bend[i] = ((plus - c->base[k]) - (c->base[k] - minus)) / h;
+// the derivative of chunk k; false where the function is not smooth there
+static bool difference(const checker *c, const level_values *level, int k, double least,
+                       double noise, double *value) {
+  if (!level->same_flags[k]) return false;
+  stencil st = {.h = level->h, .base = c->base[k]};
+  for (int i = 0; i < STENCIL_STEPS; i++) {
+    st.plus[i] = level->plus[i][k];
+    st.minus[i] = level->minus[i][k];
   }
-  double coarse = (4.0 * central[1] - central[0]) / 3.0;
-  double fine = (4.0 * central[2] - central[1]) / 3.0;
-  double size = fmax(fabs(fine), floor_value);
-  // right slope minus left slope, extrapolated to a step of zero
-  double jump = 2.0 * bend[2] - bend[1];
-  *value = fine;
-  return fabs(fine - coarse) <= AGREEMENT * size + noise && fabs(jump) <= KINK * size + 4.0 * noise;
+  return stencil_derivative(&st, least, noise, value);
 }
 
 /* Scratch of one segment. */
@@ -348,7 +340,7 @@ typedef struct segment_work {
   double typical;    /* directional derivative of ordinary size */
   double *direction; /* [count][state] or [size] */
   bool *done;        /* [count] */
-  stencil st;
+  level_values st;
 } segment_work;
 
 static void draw_direction(const checker *c, segment_work *w, stream *r) {
@@ -410,7 +402,7 @@ static carom_status check_direction(checker *c, segment_work *w, stream *r, chec
   carom_status status = CAROM_OK;
   for (int level = 0; level < LEVELS && !all_done(c, w); level++) {
     if (interrupted()) return fail(error, CAROM_INTERRUPTED, "interrupted");
-    status = fill_stencil(c, w->segment, w->direction, &w->st, error);
+    status = fill_level(c, w->segment, w->direction, &w->st, error);
     if (status != CAROM_OK) return status;
     judge_level(c, w, result);
     w->st.h *= LEVEL_FACTOR;
@@ -428,7 +420,7 @@ static carom_status check_segment(checker *c, int segment, int directions, strea
                     .direction = c->direction,
                     .done = c->done,
                     .st.same_flags = c->same_flags};
-  for (int i = 0; i < STEPS_IN_LEVEL; i++) {
+  for (int i = 0; i < STENCIL_STEPS; i++) {
     w.st.plus[i] = c->levels + (size_t)(2 * i) * count;
     w.st.minus[i] = c->levels + (size_t)(2 * i + 1) * count;
   }

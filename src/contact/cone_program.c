@@ -9,9 +9,31 @@
 #include "contact/cone_internal.h"
 
 enum { FIRST_STEPS = 12, POLISH_STEPS = 12, HAND_OVER_COUNT = 3 };
-
-// complementarity at which the interior point is handed to the active set
+/* Complementarity at which the interior point is handed to the active set: at the first most faces
+ * are known, at the last all that rounding lets be known. */
 static const double HAND_OVER[HAND_OVER_COUNT] = {1e-6, 1e-9, 1e-12};
+
+/* delta that the end of the interior point is polished with, above those that it had itself. */
+static const double POLISH_DELTA = 10 * CONE_FIRST_DELTA;
+
+/* Complementarity below which another step changes nothing. */
+static const double EXHAUSTED = 1e-22;
+
+/* A program is unbounded if its impulse has run away, to this many times speed / stiffness, in a
+ * direction that moves nothing (share of the stiffness) and gains work (share of the speed). */
+static const double RUNAWAY = 1e3, NO_VELOCITY = 1e-6, GAIN = 1e-6;
+
+/* A negative pivot of A + this (of the stiffness) I is one of A, not of rounding. */
+static const double NEGATIVE_PIVOT = 1e-9;
+
+/* Smoothing: Newton's method on the point of the path with kappa begins this near to it; until then
+ * complementarity goes down by this ratio a step. */
+static const double NEAR_PATH = 10, PATH_RATIO = 0.1;
+
+/* What a point of the path has when it is found: products equal to kappa, relative, and a dual
+ * residual at rounding of the largest entry. Rounding in the products, of about 1e-16 / kappa, is above
+ * the former for kappa < 1e-5; the tolerance then decides whether the point counts as solved. */
+static const double CENTRED = 1e-11, DUAL_ROUNDING = 1e-14;
 
 cone_program cone_program_clamped(const cone_program *program, arena *scratch) {
   cone_program clamped = *program;
@@ -100,23 +122,24 @@ static bool is_unbounded(const cone_program *program, const cone_scale *scale, c
   int unknowns = program->contact_count * program->dimension;
   double size = 0, work = 0, velocity = 0;
   for (int k = 0; k < unknowns; k++) size = fmax(size, fabs(f[k]));
-  if (!(size * scale->stiffness > 1e3 * scale->speed)) return false;
+  if (!(size * scale->stiffness > RUNAWAY * scale->speed)) return false;
   double *s = arena_doubles(scratch, unknowns);
   envelope_multiply(&program->shape, program->A, f, s);
   for (int k = 0; k < unknowns; k++) {
     work += program->b[k] * f[k] / size;
     velocity = fmax(velocity, fabs(s[k]) / size);
   }
-  return velocity < 1e-6 * scale->stiffness && work < -1e-6 * scale->speed;
+  return velocity < NO_VELOCITY * scale->stiffness && work < -GAIN * scale->speed;
 }
 
-// a negative pivot of A + 1e-9 I
+// a negative pivot of A + NEGATIVE_PIVOT I
 static bool is_indefinite(const cone_program *program, const cone_scale *scale, arena *scratch) {
   const envelope *shape = &program->shape;
   double *factor = arena_doubles(scratch, shape->start[shape->size]);
   memcpy(factor, program->A, sizeof(double) * (size_t)shape->start[shape->size]);
-  for (int k = 0; k < shape->size; k++) factor[shape->start[k + 1] - 1] += 1e-9 * scale->stiffness;
-  return envelope_factor(shape, factor, 1e-14) < 0;
+  for (int k = 0; k < shape->size; k++)
+    factor[shape->start[k + 1] - 1] += NEGATIVE_PIVOT * scale->stiffness;
+  return envelope_factor(shape, factor, CONE_PIVOT_FLOOR) < 0;
 }
 
 // the end of an interior point that could not be polished
@@ -141,7 +164,7 @@ static bool hand_over(const cone_interior *in, double error, active_set *a) {
   if (active_set_run(a, NULL, POLISH_STEPS)) return true;
   if (error > HAND_OVER[HAND_OVER_COUNT - 1]) return false;
   cone_interior_impulse(in, a->f);
-  return active_set_polish(a, 10 * CONE_FIRST_DELTA);
+  return active_set_polish(a, POLISH_DELTA);
 }
 
 // Where small pivots of H are real, masses far apart, regularised solutions are near the limit only
@@ -163,7 +186,7 @@ static void solve_interior(const cone_program *program, const cone_scale *scale,
   int level = 0;
   for (bool going = true; going;) {
     going = *steps < options->max_iterations && cone_interior_step(&in, 0) &&
-            in.complementarity > 1e-22;
+            in.complementarity > EXHAUSTED;
     ++*steps;
     double error = fmax(in.complementarity, in.dual_residual);
     bool ripe = level < HAND_OVER_COUNT && error <= HAND_OVER[level];
@@ -191,10 +214,11 @@ static void solve_smoothed(const cone_program *program, const cone_scale *scale,
   carom_cone_info *info = &solution->info;
   bool going = true, found = false;
   while (going && !found && info->interior_steps < options->max_iterations) {
-    bool near = in.complementarity < 10 * kappa && in.dual_residual < 10 * kappa;
-    going = cone_interior_step(&in, near ? kappa : fmax(kappa, 0.1 * in.complementarity));
+    bool near = fmax(in.complementarity, in.dual_residual) < NEAR_PATH * kappa;
+    going = cone_interior_step(&in, near ? kappa : fmax(kappa, PATH_RATIO * in.complementarity));
     info->interior_steps++;
-    found = near && in.centrality <= 1e-11 && in.dual_residual <= 1e-14 * (1 + in.largest);
+    found =
+        near && in.centrality <= CENTRED && in.dual_residual <= DUAL_ROUNDING * (1 + in.largest);
   }
   take_interior(&in, solution);
   info->residual = fmax(in.centrality, in.dual_residual);

@@ -29,13 +29,18 @@ static bool push(contact_list *list, contact_id id) {
   return true;
 }
 
-static double pair_gap(const carom_system *s, int i, int j, const double *x) {
+/* Between the centres of two balls. */
+static double pair_distance(const carom_system *s, int i, int j, const double *x) {
   int d = s->dimension;
   const double *a = x + s->bodies[i].first_point * d;
   const double *b = x + s->bodies[j].first_point * d;
   double square = 0;
   for (int k = 0; k < d; k++) square += (b[k] - a[k]) * (b[k] - a[k]);
-  return sqrt(square) - s->bodies[i].radius - s->bodies[j].radius;
+  return sqrt(square);
+}
+
+static double pair_gap(const carom_system *s, int i, int j, const double *x) {
+  return pair_distance(s, i, j, x) - s->bodies[i].radius - s->bodies[j].radius;
 }
 
 /* Position of a body-fixed point: x_0 + sum_k c_k (x_k - x_0). */
@@ -264,7 +269,8 @@ static void pair_geometry(const carom_system *s, const double *x, contact *c) {
   int d = s->dimension;
   const body *a = &s->bodies[c->id.first];
   const body *b = &s->bodies[c->id.second];
-  double distance = c->gap + a->radius + b->radius;
+  double distance = pair_distance(s, c->id.first, c->id.second, x);
+  c->gap = pair_gap(s, c->id.first, c->id.second, x);
   for (int i = 0; i < d; i++) {
     double delta = x[b->first_point * d + i] - x[a->first_point * d + i];
     // two centres in the same place: any normal will do
@@ -402,10 +408,7 @@ void contact_geometry(const carom_system *s, const contact_id *id, const double 
   c->point = (int *)(void *)(c->next_weight + limit_count);
   memset(c->frame, 0, sizeof c->frame);
   switch (id->kind) {
-    case CONTACT_PAIR:
-      c->gap = pair_gap(s, id->first, id->second, x);
-      pair_geometry(s, x, c);
-      break;
+    case CONTACT_PAIR: pair_geometry(s, x, c); break;
     case CONTACT_BALL_PLANE:
     case CONTACT_POINT_PLANE: plane_geometry(s, x, c); break;
     case CONTACT_LIMIT:
@@ -484,7 +487,8 @@ static void pair_vjp(const carom_system *s, const contact *c, const double *x,
   normal_cotangent(c, d, block_bar, normal_bar);
   int at = ball_side_vjp(s, c->id.first, -1, a->radius, c, 0, x, block_bar, normal_bar, x_bar);
   ball_side_vjp(s, c->id.second, 1, -b->radius, c, at, x, block_bar, normal_bar, x_bar);
-  arm_cotangent(c, d, c->gap + a->radius + b->radius, normal_bar, gap_bar, arm_bar);
+  double distance = pair_distance(s, c->id.first, c->id.second, x);
+  arm_cotangent(c, d, distance, normal_bar, gap_bar, arm_bar);
   for (int i = 0; i < d; i++) {
     x_bar[b->first_point * d + i] += arm_bar[i];
     x_bar[a->first_point * d + i] -= arm_bar[i];
