@@ -304,9 +304,11 @@ static carom_status read_states(const run_options *given, setup *s, carom_error 
   return status == CAROM_OK ? CAROM_OK : fail_at(error, given->init);
 }
 
+int drawn_states(const run_options *given) { return given->sample > 0 ? given->sample : 1; }
+
 carom_status setup_states(const run_options *given, setup *s, carom_error *error) {
   if (given->init != NULL) return read_states(given, s, error);
-  s->batch = given->sample > 0 ? given->sample : 1;
+  s->batch = drawn_states(given);
   size_t bytes = sizeof(double) * state_size(s) * (size_t)s->batch;
   s->x0 = malloc(bytes);
   s->v0 = malloc(bytes);
@@ -324,8 +326,35 @@ void setup_close(setup *s) {
   *s = (setup){0};
 }
 
-carom_status check_output(const char *path, carom_error *error) {
-  return path == NULL ? CAROM_OK : carom_file_check(path, error);
+const char *scene_file(const char *scene) {
+  for (int k = 0; k < carom_scene_count(); k++) {
+    if (strcmp(scene, carom_scene_name(k)) == 0) return NULL;
+  }
+  return scene;
+}
+
+// one file under two names: links of either kind included
+static bool same_file(const char *a, const char *b) {
+  struct stat first, second;
+  return stat(a, &first) == 0 && stat(b, &second) == 0 && S_ISREG(first.st_mode) &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+carom_status check_output(const char *path, int input_count, const char *const *inputs,
+                          carom_error *error) {
+  if (path == NULL) return CAROM_OK;
+  for (int k = 0; k < input_count; k++) {
+    if (inputs[k] == NULL || !same_file(path, inputs[k])) continue;
+    return fail(error, CAROM_INVALID_ARGUMENT,
+                "-o %s: is the input %s, which would be lost; take another name", path, inputs[k]);
+  }
+  return carom_file_check(path, error);
+}
+
+carom_status check_run_output(const char *path, const run_options *given, const char *other,
+                              carom_error *error) {
+  const char *const inputs[] = {scene_file(given->scene), given->init, given->parameters, other};
+  return check_output(path, sizeof inputs / sizeof inputs[0], inputs, error);
 }
 
 carom_status dump_failures(const carom_rollout *rollout, const char *folder, int *written,
@@ -378,6 +407,24 @@ void report_trouble(const char *command, const carom_report *report, const char 
     fprintf(stderr, "  The first ones are in %s: replay with `carom solve %s/cone-000.json`.\n",
             dump_folder, dump_folder);
   }
+}
+
+void describe_time_step(carom_dt_source from, const char *path, char *text, size_t size) {
+  switch (from) {
+    case CAROM_DT_OF_ATTRIBUTE: snprintf(text, size, "attribute dt of %s", path); return;
+    case CAROM_DT_OF_TIMES: snprintf(text, size, "times /t of %s", path); return;
+    case CAROM_DT_OF_SCENE: break;
+  }
+  snprintf(text, size, "the scene's%s%s%s", path != NULL ? ": " : "", path != NULL ? path : "",
+           path != NULL ? " has neither dt nor /t" : "");
+}
+
+void report_time_step(const char *command, carom_dt_source from, double dt, const char *path) {
+  if (from != CAROM_DT_OF_SCENE) return;
+  fprintf(stderr,
+          "carom %s: %s has neither the attribute dt nor times /t: the time step of the scene, %g, "
+          "is taken\n",
+          command, path, dt);
 }
 
 json_t *json_number(double value) { return isfinite(value) ? json_real(value) : json_null(); }

@@ -96,6 +96,9 @@ typedef struct setup {
 /* Loads the system and its parameters; no initial states yet. */
 carom_status setup_load(const run_options *given, setup *s, carom_error *error);
 
+/* How many states are drawn where none are given. */
+int drawn_states(const run_options *given);
+
 /* Initial states from --init, or `sample` drawn ones (at least one). */
 carom_status setup_states(const run_options *given, setup *s, carom_error *error);
 void setup_close(setup *s);
@@ -103,8 +106,23 @@ void setup_close(setup *s);
 /* Doubles in one state of the system. */
 size_t state_size(const setup *s);
 
-/* Whether a file of this name could be written: asked before long work. */
-carom_status check_output(const char *path, carom_error *error);
+/* Whether a file of this name (NULL: none) could be written and is none of the inputs, which may be
+ * NULL: asked before long work. */
+carom_status check_output(const char *path, int input_count, const char *const *inputs,
+                          carom_error *error);
+
+/* The file that a scene is read from; NULL for a built-in one. */
+const char *scene_file(const char *scene);
+
+/* The same for the inputs that `given` names, and one more of the command's own (or NULL). */
+carom_status check_run_output(const char *path, const run_options *given, const char *other,
+                              carom_error *error);
+
+/* Where the time step of data comes from: "attribute dt of FILE", ... */
+void describe_time_step(carom_dt_source from, const char *path, char *text, size_t size);
+
+/* A line where data do not say their time step and the scene's is taken; nothing otherwise. */
+void report_time_step(const char *command, carom_dt_source from, double dt, const char *path);
 
 /* Writes the failed cone programs of a rollout into a folder, made if it is not there. */
 carom_status dump_failures(const carom_rollout *rollout, const char *folder, int *written,

@@ -118,8 +118,9 @@ static carom_status make_data(const arguments *a, outcome *o, carom_error *error
 }
 
 static carom_status make(const arguments *a, outcome *o, carom_error *error) {
+  const char *const inputs[] = {scene_file(a->scene), a->from};
   carom_status status = carom_system_load(a->scene, &o->system, error);
-  if (status == CAROM_OK) status = check_output(a->output, error);
+  if (status == CAROM_OK) status = check_output(a->output, 2, inputs, error);
   if (status == CAROM_OK) status = make_data(a, o, error);
   if (status == CAROM_OK) status = count_contacts(o, error);
   if (status == CAROM_OK) status = carom_dataset_write(o->data, o->system, a->output, error);
@@ -137,7 +138,9 @@ static void print_text(const arguments *a, const outcome *o) {
            carom_split_name((carom_split)split), chunks->count, chunks->states,
            carom_chunks_with_contact(chunks));
   }
-  printf("time step      %g\n", o->data->dt);
+  char source[256];
+  describe_time_step(o->data->dt_from, a->from, source, sizeof source);
+  printf("time step      %g (%s)\n", o->data->dt, source);
   int met = 0;
   while (met < info.contact_count && o->counts[o->order[met]].states > 0) met++;
   printf("contacts       %d of %d possible ones occur in the training chunks\n", met,

@@ -52,6 +52,7 @@ static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, ca
   }
   if (status == CAROM_OK) status = carom_dataset_read(o->system, file, &options, &o->data, error);
   if (status != CAROM_OK) return status;
+  if (a->data != NULL) report_time_step("evaluate", o->data->dt_from, o->data->dt, file);
   double dt = carom_model_describe(o->model).options.dt;
   if (fabs(o->data->dt - dt) > 1e-9 * dt)
     return fail(error, CAROM_INVALID_DATA,

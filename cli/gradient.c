@@ -86,6 +86,7 @@ static carom_status match_target(const arguments *a, setup *s, const carom_traje
                 "%s: has the time step %g, but the run has %g; give --dt %.17g", a->target,
                 target->dt, s->options.dt, target->dt);
   }
+  report_time_step("gradient", target->dt_from, s->options.dt, a->target);
   return CAROM_OK;
 }
 
@@ -161,7 +162,7 @@ static carom_status run(const arguments *a, setup *s, work *w, carom_error *erro
 
 static carom_status compute(const arguments *a, setup *s, work *w, carom_error *error) {
   carom_status status = setup_load(&a->run, s, error);
-  if (status == CAROM_OK) status = check_output(a->output, error);
+  if (status == CAROM_OK) status = check_run_output(a->output, &a->run, a->target, error);
   if (status == CAROM_OK) status = setup_states(&a->run, s, error);
   if (status == CAROM_OK) status = carom_trajectories_read(s->system, a->target, &w->target, error);
   if (status == CAROM_OK) status = match_target(a, s, &w->target, error);

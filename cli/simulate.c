@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct arguments {
   run_options run;
@@ -50,6 +51,21 @@ static const struct argp argp = {.options = options,
                                  .doc = help,
                                  .children = run_children};
 
+// the system promises memory that it does not have: what the machine has is the limit
+static carom_status check_memory(const setup *s, const carom_trajectories *out,
+                                 carom_error *error) {
+  const double GB = 1e9;
+  const double needed =
+      (double)out->batch * out->state_count * (2.0 * sizeof(double) * (double)state_size(s) + 1.0);
+  const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+  if (needed <= there) return CAROM_OK;
+  return fail(
+      error, CAROM_OUT_OF_MEMORY,
+      "%d trajectories of %d states take %.3g GB, the machine has %.3g; take fewer --sample "
+      "or --steps",
+      out->batch, out->state_count, needed / GB, there / GB);
+}
+
 // allocates the arrays of a trajectory for this run
 static carom_status allocate(const setup *s, carom_trajectories *out, carom_error *error) {
   *out = (carom_trajectories){.batch = s->batch,
@@ -58,6 +74,8 @@ static carom_status allocate(const setup *s, carom_trajectories *out, carom_erro
                               .dimension = s->info.dimension,
                               .dt = s->options.dt};
   size_t entries = (size_t)out->batch * (size_t)out->state_count;
+  carom_status status = check_memory(s, out, error);
+  if (status != CAROM_OK) return status;
   out->x = calloc(entries, sizeof(double) * state_size(s));
   out->v = calloc(entries, sizeof(double) * state_size(s));
   out->contact = calloc(entries, 1);
@@ -142,12 +160,24 @@ static void print_as_json(const arguments *a, const setup *s, const carom_trajec
                        json_report(report), "seconds", json_number(seconds), "output", a->output));
 }
 
+// initial states, and memory for what comes of them: before any are drawn, after they are read
+static carom_status prepare(const arguments *a, setup *s, carom_trajectories *data,
+                            carom_error *error) {
+  carom_status status = CAROM_OK;
+  if (a->run.init == NULL) {
+    s->batch = drawn_states(&a->run);
+    status = allocate(s, data, error);
+  }
+  if (status == CAROM_OK) status = setup_states(&a->run, s, error);
+  if (status == CAROM_OK && a->run.init != NULL) status = allocate(s, data, error);
+  return status;
+}
+
 static carom_status simulate(const arguments *a, setup *s, carom_trajectories *data,
                              carom_report *report, double *seconds, carom_error *error) {
   carom_status status = setup_load(&a->run, s, error);
-  if (status == CAROM_OK) status = check_output(a->output, error);
-  if (status == CAROM_OK) status = setup_states(&a->run, s, error);
-  if (status == CAROM_OK) status = allocate(s, data, error);
+  if (status == CAROM_OK) status = check_run_output(a->output, &a->run, NULL, error);
+  if (status == CAROM_OK) status = prepare(a, s, data, error);
   if (status != CAROM_OK) return status;
   progress bar = progress_begin("simulating", "steps", a->run.general.quiet);
   s->options.progress = progress_update;

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/common.h"
 #include "cli/failure.h"
+#include "cli/train_command.h"
 #include "cli/train_run.h"
 
 #include <limits.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TABLE_ROWS = 40 };
 
@@ -90,12 +92,30 @@ static carom_status print_results(const train_run *r, double seconds, carom_erro
   return status;
 }
 
+// what can be done where the checkpoint to go on from is of no use
+static void explain_restart(const train_run *r) {
+  const char *folder = r->given->output;
+  char best[PATH_MAX];
+  snprintf(best, sizeof best, "%s/best.h5", folder);
+  fprintf(stderr, "  nothing in %s was changed", folder);
+  if (access(best, R_OK) == 0)
+    fprintf(stderr, "; the best model so far is %s (`carom evaluate %s`)", best, folder);
+  char *command = train_command(&r->config, r->system, "OTHER_FOLDER");
+  if (command != NULL) fprintf(stderr, "\n  to train again: %s", command);
+  fputc('\n', stderr);
+  free(command);
+}
+
 // what went wrong, and what is left to go on from
 static int explain(const train_run *r, const carom_error *error) {
   const char *folder = r->given->output;
   const bool stopped = error->status == CAROM_INTERRUPTED || interrupted();
   if (r->metrics == NULL) {
-    if (!r->usage) return report_failure("train", error);
+    if (!r->usage) {
+      const int code = report_failure("train", error);
+      if (r->not_restored && !stopped) explain_restart(r);
+      return code;
+    }
     fprintf(stderr, "carom train: %s\n", error->message);
     return EXIT_USAGE;
   }

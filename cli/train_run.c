@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +61,29 @@ static carom_status lock_folder(train_run *r, carom_error *error) {
               r->given->output);
 }
 
-// a process that was killed while it wrote has left a temporary file (carom_file_write)
+// whether a name is NAME.tmp-PROCESS-NUMBER of a file that a run writes (carom_file_write), and the
+// process is gone
+static bool is_leftover(const char *name) {
+  static const char *const written[] = {"config.json", "data.h5",         "last.h5",      "best.h5",
+                                        "metrics.csv", "evaluation.json", "evaluation.h5"};
+  for (size_t k = 0; k < sizeof written / sizeof written[0]; k++) {
+    const size_t length = strlen(written[k]);
+    long process;
+    int number, end = 0;
+    if (strncmp(name, written[k], length) == 0 &&
+        sscanf(name + length, ".tmp-%ld-%d%n", &process, &number, &end) == 2 &&
+        name[length + (size_t)end] == '\0' && process > 0)
+      return kill((pid_t)process, 0) != 0 && errno == ESRCH;
+  }
+  return false;
+}
+
+// a process that was killed while it wrote has left a temporary file
 static void remove_leftovers(const train_run *r) {
   DIR *folder = fdopendir(dup(r->lock));
   if (folder == NULL) return;
   for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-    if (strstr(entry->d_name, ".tmp-") != NULL) unlinkat(r->lock, entry->d_name, 0);
+    if (is_leftover(entry->d_name)) unlinkat(r->lock, entry->d_name, 0);
   }
   closedir(folder);
 }
@@ -105,7 +123,9 @@ static carom_status load_data(train_run *r, carom_error *error) {
   }
   carom_dataset_options options = r->config.dataset;
   options.threads = r->given->general.threads;
-  return carom_dataset_read(r->system, path, &options, &r->data, error);
+  status = carom_dataset_read(r->system, path, &options, &r->data, error);
+  if (status == CAROM_OK) report_time_step("train", r->data->dt_from, r->data->dt, path);
+  return status;
 }
 
 static carom_status make_trainer(train_run *r, carom_error *error) {
@@ -157,7 +177,10 @@ static carom_status resume(train_run *r, carom_error *error) {
   r->usage = status == CAROM_INVALID_ARGUMENT;
   if (status == CAROM_OK) status = load_data(r, error);
   if (status == CAROM_OK) status = make_trainer(r, error);
-  if (status == CAROM_OK) status = carom_trainer_restore(r->trainer, last, error);
+  if (status == CAROM_OK) {
+    status = carom_trainer_restore(r->trainer, last, error);
+    r->not_restored = status != CAROM_OK;
+  }
   if (status == CAROM_OK && epochs != r->config.train.epochs)
     status = run_config_write(config, &r->config, error);
   return status;

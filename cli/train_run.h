@@ -1,5 +1,6 @@
 /* One training in its run folder: begun or taken up, trained, saved epoch by epoch. `carom train`
- * makes one, `carom reproduce` many. Nothing is printed here but progress. */
+ * makes one, `carom reproduce` many. Nothing is printed here but progress, and that data do not
+ * say their time step. */
 #ifndef CAROM_CLI_TRAIN_RUN_H
 #define CAROM_CLI_TRAIN_RUN_H
 
@@ -10,9 +11,10 @@
 typedef struct train_run {
   const train_arguments *given;
   bool made_folder;
-  int lock;   /* descriptor of the folder, locked; -1 */
-  bool usage; /* the failure is one of usage */
-  bool busy;  /* the failure: another process trains in this folder */
+  int lock;          /* descriptor of the folder, locked; -1 */
+  bool not_restored; /* last.h5 could not be used */
+  bool usage;        /* the failure is one of usage */
+  bool busy;         /* the failure: another process trains in this folder */
   run_config config;
   carom_system *system;
   carom_dataset *data;

@@ -432,6 +432,7 @@ typedef struct carom_chunks {
 /* Training, validation and test chunks of one system and one time step. */
 typedef struct carom_dataset {
   double dt;
+  carom_dt_source dt_from;
   carom_chunks train, validation, test;
   carom_report report; /* of the simulations that made it; zeros for given trajectories */
 } carom_dataset;

@@ -54,6 +54,33 @@ expect 1 'own.h5: .*expected \[samples\]\[states\]\[points = 4\]' \
   dataset gyro --from own.h5 -o never.h5
 expect 1 'none.h5: cannot be read' dataset cp3 --from none.h5 -o never.h5
 
+# the time step and where it comes from; what is missing
+expect 0 'time step +0.01 \(attribute dt of own.h5\)' dataset cp3 --from own.h5 -q -o cut.h5
+expect 0 "time step +0.01 \(the scene's\)" dataset cp3 "${small[@]}" -o s.h5
+expect 0 'written' gradient cp3 --init own.h5 --target own.h5 -q -o gradient.h5
+expect 1 'gradient.h5: the dataset /x is missing.*there is /d_friction' \
+  dataset cp3 --from gradient.h5 -o never.h5
+
+# an input is never written over, under whatever name
+ln -s own.h5 symbolic.h5
+ln own.h5 hard.h5
+cp own.h5 before.h5
+for name in own.h5 ./own.h5 symbolic.h5 hard.h5; do
+  expect 1 'is the input own.h5' dataset cp3 --from own.h5 -o $name
+  expect 1 'is the input own.h5' simulate cp3 --init own.h5 -o $name
+  expect 1 'is the input own.h5' gradient cp3 --init before.h5 --target own.h5 -o $name
+done
+holds "the input is as it was" cmp own.h5 before.h5
+cp "$(dirname "$(realpath "$0")")/../scenes/cp3.json" sc.json
+expect 1 'is the input sc.json' simulate sc.json -o sc.json
+expect 1 'is the input sc.json' dataset sc.json -o sc.json
+# a file that is called as a built-in scene is no input
+expect 0 'written' simulate cp3 -q -o cp3
+expect 0 'written' simulate cp3 -q -o cp3
+
+# memory is asked for before anything is computed
+expect 1 'take .* GB, the machine has' simulate cp3 --sample 2000000000 --steps 1000000
+
 # wrong usage
 expect 2 'a scene is missing' dataset -o x.h5
 expect 2 '-o FILE is missing' dataset cp3

@@ -99,12 +99,17 @@ for signal in INT TERM KILL; do
     holds "says how to go on" grep -q -- "--resume -o runs/$signal" err
   fi
   # what a kill in the middle of writing leaves
-  : >runs/$signal/last.h5.tmp-1-0
+  : >runs/$signal/last.h5.tmp-$job-0
+  : >runs/$signal/last.h5.tmp-$$-0
+  : >runs/$signal/notes.tmp-1.txt
   goal=$(($(epochs_of runs/$signal) + 3))
   expect 0 "epochs +$goal of $goal" train --resume --epochs $goal -o runs/$signal
   expect 0 "epochs +$goal of $goal" train cp3 "${small[@]}" --batch 1 --epochs $goal -q \
     -o runs/not-$signal
   same_run runs/$signal runs/not-$signal
+  holds "what the dead process left is gone" test ! -e runs/$signal/last.h5.tmp-$job-0
+  holds "a living process's file stays" rm runs/$signal/last.h5.tmp-$$-0
+  holds "a user's file stays" rm runs/$signal/notes.tmp-1.txt
 done
 
 # --- a folder that holds a run, and options that are not the run's
@@ -149,7 +154,16 @@ expect 1 'another training: data_hash' train --resume --epochs 9 -o runs/changed
 # --- broken run folders
 cp -r runs/parts runs/broken
 head -c 3000 runs/parts/last.h5 >runs/broken/last.h5
-expect 1 'broken/last.h5: ' train --resume --epochs 9 -o runs/broken
+expect 1 'broken/last.h5: damaged \(the checksum' train --resume --epochs 9 -o runs/broken
+# one bit
+cp runs/parts/last.h5 runs/broken/last.h5
+byte=$(dd if=runs/broken/last.h5 bs=1 skip=9000 count=1 2>/dev/null | od -An -tu1)
+printf "\\x$(printf %x $((byte ^ 4)))" | dd of=runs/broken/last.h5 bs=1 seek=9000 conv=notrunc 2>/dev/null
+cp -r runs/broken kept
+expect 1 'broken/last.h5: damaged \(the checksum' train --resume --epochs 9 -o runs/broken
+holds "says what is left" grep -q 'best model so far is runs/broken/best.h5' err
+holds "says how to begin again" grep -q 'to train again: carom train cp3 .*-o OTHER_FOLDER' err
+holds "nothing was changed" diff -r kept runs/broken
 echo '{"scene": 1' >runs/broken/config.json
 expect 1 'broken/config.json:2:0: not valid JSON' train --resume -o runs/broken
 echo '{"scene": 1}' >runs/broken/config.json

@@ -22,6 +22,7 @@
 #include <cmocka.h>
 
 #include "support/files.h"
+#include "support/foreign.h"
 #include "support/messages.h"
 #include "support/systems.h"
 
@@ -332,15 +333,9 @@ static void not_finite(void **state) {
 static void write_typed(const char *path, hid_t type) {
   hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   hsize_t shape[] = {1, 3, 2};
-  hid_t space = H5Screate_simple(3, shape, NULL);
   const char zeros[6 * 8] = {0};
-  static const char *const names[] = {"x", "v"};
-  for (int k = 0; k < 2; k++) {
-    hid_t set = H5Dcreate2(file, names[k], type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-    H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, zeros);
-    H5Dclose(set);
-  }
-  H5Sclose(space);
+  add_dataset(file, "x", 3, shape, type, zeros);
+  add_dataset(file, "v", 3, shape, type, zeros);
   H5Fclose(file);
 }
 
@@ -395,6 +390,25 @@ static void trajectory_refused(void **state) {
   assert_int_equal(h5_writer_finish(writer, CAROM_OK, NULL), CAROM_OK);
   assert_int_equal(carom_trajectories_read(f->cp3, "t.h5", &read, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "/t has the shape [5], expected [states = 2]");
+}
+
+static void infinities_where_allowed(void **state) {
+  (void)state;
+  h5_writer *writer;
+  const double values[3] = {1.0, NAN, -INFINITY};
+  h5_axis axis = {"entries", 3};
+  assert_int_equal(h5_writer_create("any.h5", &writer, NULL), CAROM_OK);
+  assert_int_equal(h5_write_doubles(writer, "a", 1, &axis, values, NULL), CAROM_OK);
+  assert_int_equal(h5_writer_finish(writer, CAROM_OK, NULL), CAROM_OK);
+  h5_reader *reader;
+  double *read;
+  assert_int_equal(h5_reader_open("any.h5", &reader, NULL), CAROM_OK);
+  assert_int_equal(h5_read_any_doubles(reader, "a", 1, &axis, &read, NULL), CAROM_OK);
+  assert_true(read[0] == 1.0 && isnan(read[1]) && read[2] == -INFINITY);
+  free(read);
+  assert_int_equal(h5_read_doubles(reader, "a", 1, &axis, &read, NULL), CAROM_INVALID_DATA);
+  assert_null(read);
+  h5_reader_close(reader);
 }
 
 static void writer_discards(void **state) {
@@ -593,6 +607,7 @@ int main(void) {
       cmocka_unit_test(types),
       cmocka_unit_test(giant_shape),
       cmocka_unit_test(trajectory_refused),
+      cmocka_unit_test(infinities_where_allowed),
       cmocka_unit_test(writer_discards),
       cmocka_unit_test(parameters_round_trip),
       cmocka_unit_test(bad_parameters),

@@ -114,10 +114,11 @@ static carom_status read_dataset(h5_reader *reader, const carom_system *system, 
                                  carom_error *error) {
   if (!h5_read_number_attribute(reader, "dt", &made->dt))
     return error_set(error, CAROM_INVALID_DATA,
-                     "the attribute dt (length of a time step) is missing");
+                     "the attribute dt (length of a time step) is missing or no number");
   if (!(made->dt > 0) || !isfinite(made->dt))
     return error_set(error, CAROM_INVALID_DATA,
                      "the attribute dt is %g, expected a positive number", made->dt);
+  made->dt_from = CAROM_DT_OF_ATTRIBUTE;
   carom_status status = CAROM_OK;
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = read_split(reader, system, split, dataset_split(made, split), error);
@@ -188,6 +189,7 @@ static carom_status cut(dataset_target *target, const carom_dataset_options *opt
   carom_status status = carom_dataset_from_trajectories(
       target->system, time_step(target->system, data), data->batch, data->state_count, data->x,
       data->v, data->contact, options != NULL ? options : &defaults, dataset, error);
+  if (status == CAROM_OK) (*dataset)->dt_from = data->dt_from;
   carom_trajectories_free(data);
   return status;
 }

@@ -8,7 +8,8 @@
  *   /val, /test                            the same; N may be 0
  *   root attributes: carom_version (text), scene (the scene's JSON text), dt (float64)
  *
- * A reader needs the three groups with x and v, and dt; contacts that are missing are detected.
+ * A reader needs the three groups with x and v, and dt; contacts that are missing are detected. A
+ * checksum stands in front (seal.h), as in all HDF5 files of carom.
  *
  * Where a data set is read a trajectory file will do too (trajectory_file.h): it is cut into chunks
  * as the options say. Its time step is its attribute dt, else the distance of its times /t, else the

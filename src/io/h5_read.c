@@ -357,43 +357,43 @@ static const char *filter_name(H5Z_filter_t id) {
   }
 }
 
-// every filter that the data went through must be there to undo it
-static carom_status check_filters(const h5_reader *reader, const char *name, hid_t creation,
-                                  carom_error *error) {
+// why a dataset could not be read: a filter that the data went through is missing, or damage
+static carom_status read_failed(const h5_reader *reader, const char *name, hid_t dataset,
+                                carom_error *error) {
+  hid_t creation = H5Dget_create_plist(dataset);
   const int count = H5Pget_nfilters(creation);
+  H5Z_filter_t missing = 0;
   for (int k = 0; k < count; k++) {
     unsigned flags, configuration;
     size_t values = 0;
     H5Z_filter_t id =
         H5Pget_filter2(creation, (unsigned)k, &flags, &values, NULL, 0, NULL, &configuration);
-    if (id < 0 || H5Zfilter_avail(id) > 0) continue;
-    return error_set(error, CAROM_INVALID_DATA,
-                     "%s: dataset /%s is compressed with the filter %s (id %d), which the HDF5 "
-                     "library here does not have; write it with gzip (h5py: compression='gzip') or "
-                     "without compression, or convert the file where the filter is known: "
-                     "h5repack -f GZIP=4 OLD NEW",
-                     reader->path, name, filter_name(id), (int)id);
+    if (id > 0 && H5Zfilter_avail(id) <= 0) missing = id;
   }
-  return CAROM_OK;
+  H5Pclose(creation);
+  if (missing == 0)
+    return error_set(error, CAROM_INVALID_DATA, "%s: dataset /%s cannot be read; it is damaged",
+                     reader->path, name);
+  return error_set(
+      error, CAROM_INVALID_DATA,
+      "%s: dataset /%s is compressed with the filter %s (id %d), which the HDF5 library "
+      "here does not have; write it with gzip (h5py: compression='gzip') or without "
+      "compression, or convert the file where the filter is known: "
+      "h5repack -f GZIP=4 OLD NEW",
+      reader->path, name, filter_name(missing), (int)missing);
 }
 
 static carom_status check_layout(const h5_reader *reader, const char *name, hid_t dataset,
                                  carom_error *error) {
   hid_t creation = H5Dget_create_plist(dataset);
-  if (creation < 0)
-    return error_set(error, CAROM_INVALID_DATA, "%s: dataset /%s cannot be read; it is damaged",
-                     reader->path, name);
-  carom_status status = CAROM_OK;
-  if (H5Pget_layout(creation) == H5D_VIRTUAL || H5Pget_external_count(creation) > 0) {
-    status = error_set(error, CAROM_INVALID_DATA,
-                       "%s: the data of dataset /%s stand in other files; copy them into one "
-                       "(h5py: new['%s'] = old['%s'][...])",
-                       reader->path, name, name, name);
-  } else {
-    status = check_filters(reader, name, creation, error);
-  }
+  const bool elsewhere =
+      H5Pget_layout(creation) == H5D_VIRTUAL || H5Pget_external_count(creation) > 0;
   H5Pclose(creation);
-  return status;
+  if (!elsewhere) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_DATA,
+                   "%s: the data of dataset /%s stand in other files; copy them into one "
+                   "(h5py: new['%s'] = old['%s'][...])",
+                   reader->path, name, name, name);
 }
 
 // what the dataset claims to hold must be in the file: `count` elements
@@ -448,8 +448,7 @@ static carom_status read_open(const h5_reader *reader, const char *name, hid_t d
   }
   free(*values);
   *values = NULL;
-  return error_set(error, CAROM_INVALID_DATA, "%s: dataset /%s cannot be read; it is damaged",
-                   reader->path, name);
+  return read_failed(reader, name, dataset, error);
 }
 
 static carom_status read_array(const h5_reader *reader, const char *name, int rank, h5_axis *axes,
