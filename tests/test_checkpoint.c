@@ -2,6 +2,8 @@
  * a full disk leaves the old one as it was. */
 #include "io/checkpoint_file.h"
 #include "io/h5_file.h"
+#include "io/option_file.h"
+#include "learn/options.h"
 #include "learn/trainer.h"
 
 #include <math.h>
@@ -301,6 +303,105 @@ static void other_training(void **state) {
   training_free(&t);
 }
 
+/* Another value of an option that a training can be made with. */
+static void change(const option_field *f, void *options) {
+  const double value = option_number(f, options);
+  double other = value + 1;
+  if (f->kind == CAROM_OPTION_NUMBER) other = value / 3;
+  if (f->kind == CAROM_OPTION_SWITCH || f->kind == CAROM_OPTION_CHOICE) other = value == 0;
+  assert_true(option_fits(f, other));
+  option_set_number(f, options, other);
+}
+
+// every option of model and trainer but those of speed has to be the same
+static void every_option_is_compared(void **state) {
+  fixture *f = *state;
+  carom_model_options model = model_options(f->system);
+  model.length_scale = model.speed_scale = 2;
+  carom_trainer_options train = train_options();
+  train.schedule = CAROM_COSINE;
+  training t = make_training(f, &model, &train);
+  assert_int_equal(carom_trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
+  char piece[96];
+  for (int k = 0; k < trainer_option_table.count; k++) {
+    const option_field *field = &trainer_option_table.fields[k];
+    if (!option_is_saved(field)) continue;
+    carom_trainer_options o = train;
+    change(field, &o);
+    snprintf(piece, sizeof piece, "another training: %s is ", option_file_name(field));
+    refuse_training(f, &model, &o, piece);
+  }
+  for (int k = 0; k < model_option_table.count; k++) {
+    const option_field *field = &model_option_table.fields[k];
+    // a trainer needs the time step of its data
+    if (!option_is_saved(field) || strcmp(field->name, "dt") == 0) continue;
+    carom_model_options m = model;
+    change(field, &m);
+    snprintf(piece, sizeof piece, "another training: %s is ", option_file_name(field));
+    refuse_training(f, &m, &train, piece);
+  }
+  training_free(&t);
+}
+
+// every number of the state comes back as itself
+static void state_round_trip(void **state) {
+  fixture *f = *state;
+  training t = default_training(f), other = default_training(f);
+  const training_state saved = {.epochs_done = 11,
+                                .batches_done = 2,
+                                .loss_sum = 0.13,
+                                .gradient_norm = 0.14,
+                                .report = {.time_steps = 15,
+                                           .events = 16,
+                                           .contacts = 17,
+                                           .programs = 18,
+                                           .interior_programs = 19,
+                                           .singular_programs = 20,
+                                           .degenerate_programs = 21,
+                                           .failed_programs = 22,
+                                           .worst_residual = 0.23},
+                                .moves = 24,
+                                .search_loss_before = 0.28,
+                                .search_loss_after = 0.29,
+                                .best_loss = 0.25,
+                                .best_epoch = 10};
+  t.trainer->state = saved;
+  t.trainer->optimizer.steps = 27;
+  assert_int_equal(carom_trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
+  assert_int_equal(carom_trainer_restore(other.trainer, "saved.h5", NULL), CAROM_OK);
+  const training_state *read = &other.trainer->state;
+  assert_int_equal(other.trainer->optimizer.steps, 27);
+  assert_int_equal(read->epochs_done, 11);
+  assert_int_equal(read->batches_done, 2);
+  assert_true(read->loss_sum == 0.13 && read->gradient_norm == 0.14);
+  assert_int_equal(read->report.time_steps, 15);
+  assert_int_equal(read->report.events, 16);
+  assert_int_equal(read->report.contacts, 17);
+  assert_int_equal(read->report.programs, 18);
+  assert_int_equal(read->report.interior_programs, 19);
+  assert_int_equal(read->report.singular_programs, 20);
+  assert_int_equal(read->report.degenerate_programs, 21);
+  assert_int_equal(read->report.failed_programs, 22);
+  assert_true(read->report.worst_residual == 0.23);
+  assert_int_equal(read->moves, 24);
+  assert_true(read->search_loss_before == 0.28 && read->search_loss_after == 0.29);
+  assert_true(read->best_loss == 0.25);
+  assert_int_equal(read->best_epoch, 10);
+  training_free(&t);
+  training_free(&other);
+}
+
+// an attribute that this version does not know may stand for something that it would not do
+static void unknown_attributes(void **state) {
+  fixture *f = *state;
+  h5_writer *writer;
+  assert_int_equal(h5_writer_create("later.h5", &writer, NULL), CAROM_OK);
+  assert_int_equal(h5_write_number_attribute(writer, "checkpoint", 1, NULL), CAROM_OK);
+  assert_int_equal(h5_write_number_attribute(writer, "viscosity", 1, NULL), CAROM_OK);
+  assert_int_equal(h5_writer_finish(writer, CAROM_OK, NULL), CAROM_OK);
+  refuse_model(f->system, "later.h5", CAROM_INVALID_DATA, "attribute viscosity is nothing that");
+}
+
 // more epochs are fine, but not where the rate depends on them
 static void more_epochs(void **state) {
   fixture *f = *state;
@@ -369,6 +470,9 @@ int main(void) {
       cmocka_unit_test(cut_short),
       cmocka_unit_test(resumed_is_uninterrupted),
       cmocka_unit_test(other_training),
+      cmocka_unit_test(every_option_is_compared),
+      cmocka_unit_test(state_round_trip),
+      cmocka_unit_test(unknown_attributes),
       cmocka_unit_test(more_epochs),
       cmocka_unit_test(model_alone_is_no_training),
       cmocka_unit_test(full_disk_keeps_the_old_one),

@@ -523,7 +523,8 @@ static void test_interface(void **state) {
   assert_refused(solver, &program, NULL, "NULL");
   program.A = A;
   carom_cone_options options = {.tolerance = 0};
-  assert_refused(solver, &program, &options, "tolerance 0");
+  assert_refused(solver, &program, &options,
+                 "options.tolerance is 0, must be a number above 0 and at most 1");
 
   // no contacts is a program too
   program = (carom_cone_program){.contact_count = 0, .dimension = 3};

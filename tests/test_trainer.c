@@ -100,6 +100,44 @@ static void adamw_scales(void **state) {
   adamw_free(&a);
 }
 
+// what the first step changes, with properties that learn at `rate` times the learning rate
+static double *first_step(const data_fixture *f, double rate, int *count, int *network) {
+  carom_model *model = make_model(f);
+  carom_trainer_options options = train_options();
+  options.property_rate = rate;
+  options.weight_decay = 0.0;
+  carom_trainer *trainer = make_trainer(f, model, &options);
+  *count = carom_model_describe(model).parameter_count;
+  double *moved = calloc((size_t)*count, sizeof(double));
+  for (int k = 0; k < *count; k++) moved[k] = -carom_model_parameters(model)[k];
+  assert_int_equal(carom_trainer_step(trainer, TRAIN, NULL, NULL, NULL), CAROM_OK);
+  for (int k = 0; k < *count; k++) moved[k] += carom_model_parameters(model)[k];
+  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
+    const carom_array_info array = carom_model_array(model, k);
+    if (strcmp(array.name, "weight0") == 0) *network = array.offset;
+  }
+  carom_trainer_destroy(trainer);
+  carom_model_destroy(model);
+  return moved;
+}
+
+// properties move by their factor further, the network as ever
+static void property_rate(void **state) {
+  data_fixture *f = *state;
+  const double factor = 7.0;
+  int count, network = 0, moving = 0;
+  double *plain = first_step(f, 1.0, &count, &network);
+  double *fast = first_step(f, factor, &count, &network);
+  for (int k = 0; k < count; k++) {
+    if (k < network && plain[k] != 0.0) moving++;
+    assert_near(fast[k], (k < network ? factor : 1.0) * plain[k], 1e-15);
+  }
+  // masses, friction and restitution have a gradient here
+  assert_true(moving >= 5);
+  free(plain);
+  free(fast);
+}
+
 /* ---- rates and order ------------------------------------------------------------------------- */
 
 static void rates(void **state) {
@@ -404,7 +442,7 @@ static void bad_options(void **state) {
 #define REFUSE(field, value) \
   options = train_options(); \
   options.field = (value);   \
-  refuse(model, f->data, &options, CAROM_INVALID_ARGUMENT, "train option " #field)
+  refuse(model, f->data, &options, CAROM_INVALID_ARGUMENT, "options." #field " is ")
   REFUSE(epochs, -1);
   REFUSE(batch, 0);
   REFUSE(learning_rate, 0.0);
@@ -436,6 +474,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(adamw_by_hand),
       cmocka_unit_test(adamw_scales),
+      cmocka_unit_test(property_rate),
       cmocka_unit_test(rates),
       cmocka_unit_test(shuffles),
       cmocka_unit_test(shuffles_evenly),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "contact/cone_options.h"
 #include "contact/cone_program.h"
 
 struct carom_cone_solver {
@@ -15,10 +16,6 @@ struct carom_cone_solver {
   bool solved;
   cone_adjoint *adjoint; /* of the last solve, made by its first derivative; in `memory` */
 };
-
-carom_cone_options carom_cone_default_options(void) {
-  return (carom_cone_options){.tolerance = 1e-10, .max_iterations = 60, .smoothing = 0};
-}
 
 const char *carom_cone_status_text(carom_cone_status status) {
   switch (status) {
@@ -68,17 +65,6 @@ static carom_status check_matrix(const double *A, int size, carom_error *error) 
                          "carom_cone_solver_solve: A[%d][%d] is %g; A must be finite and positive "
                          "semidefinite",
                          i, j, A[(size_t)i * size + j]);
-  return CAROM_OK;
-}
-
-static carom_status check_options(const carom_cone_options *options, carom_error *error) {
-  if (!(options->tolerance > 0) || options->max_iterations < 1 || !(options->smoothing >= 0) ||
-      !isfinite(options->smoothing))
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_cone_solver_solve: options have tolerance %g, max_iterations %d, "
-                     "smoothing %g; they must be > 0, >= 1 and >= 0 (start from "
-                     "carom_cone_default_options)",
-                     options->tolerance, options->max_iterations, options->smoothing);
   return CAROM_OK;
 }
 
@@ -146,7 +132,7 @@ carom_status carom_cone_solver_solve(carom_cone_solver *solver, const carom_cone
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_cone_solver_solve: solver, program or f is NULL");
   carom_cone_options chosen = options != NULL ? *options : carom_cone_default_options();
-  carom_status status = check_options(&chosen, error);
+  carom_status status = options_check(&cone_option_table, &chosen, error);
   if (status == CAROM_OK) status = check_program(program, error);
   solver->solved = false;
   solver->adjoint = NULL;

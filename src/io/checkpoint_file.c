@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "io/h5_file.h"
 #include "io/json_difference.h"
+#include "io/option_file.h"
+#include "learn/options.h"
 #include "learn/trainer.h"
 
 #include <inttypes.h>
@@ -12,13 +14,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHECKPOINT_VERSION = 1, MOST_VALUES = 24 };
+enum { CHECKPOINT_VERSION = 1 };
 
-/* A number that stands in the file as an attribute. */
-typedef struct named_value {
-  const char *name;
-  double value;
-} named_value;
+/* ---- options and state as attributes --------------------------------------------------------- */
+
+/* Everything of a training but its arrays. */
+typedef struct saved_state {
+  training_state training;
+  int64_t optimizer_steps;
+} saved_state;
+
+#define STATE(member, attribute) OPTION(saved_state, member), .file = attribute
+#define REPORT(member) STATE(training.report.member, #member)
+#define COUNT OPTION_RANGE(0, 0x1p53)
+#define SIZE OPTION_RANGE(0, INT_MAX)
+#define REAL OPTION_RANGE(-INFINITY, INFINITY)
+
+static const option_field state_fields[] = {
+    {STATE(training.best_loss, "best_loss"), REAL},
+    {STATE(training.best_epoch, "best_epoch"), SIZE},
+    {STATE(training.epochs_done, "epochs_done"), SIZE},
+    {STATE(training.batches_done, "batches_done"), SIZE},
+    {STATE(training.loss_sum, "loss_sum"), REAL},
+    {STATE(training.gradient_norm, "gradient_norm"), REAL},
+    {STATE(training.moves, "moves"), SIZE},
+    {STATE(training.search_loss_before, "search_loss_before"), REAL, .role = OPTION_LATER},
+    {STATE(training.search_loss_after, "search_loss_after"), REAL, .role = OPTION_LATER},
+    {STATE(optimizer_steps, "optimizer_steps"), COUNT},
+    {REPORT(time_steps), COUNT},
+    {REPORT(events), COUNT},
+    {REPORT(contacts), COUNT},
+    {REPORT(programs), COUNT},
+    {REPORT(interior_programs), COUNT},
+    {REPORT(singular_programs), COUNT},
+    {REPORT(degenerate_programs), COUNT},
+    {REPORT(failed_programs), COUNT},
+    {REPORT(worst_residual), REAL},
+};
+static const option_table state_table = OPTION_TABLE(state_fields);
 
 /* Text that stands in the file as an attribute. */
 typedef struct named_text {
@@ -26,124 +59,16 @@ typedef struct named_text {
   char text[32];
 } named_text;
 
-/* ---- options and state as attributes --------------------------------------------------------- */
+enum { TRAIN_TEXTS = 2 };
 
-// the options that decide how many parameters there are, what they mean and where they begin
-static int model_values(const carom_model_options *o, named_value *values) {
-  const named_value all[] = {{"hidden_layers", o->hidden_layers},
-                             {"hidden_size", o->hidden_size},
-                             {"shared_properties", o->shared_properties},
-                             {"learn_regularizer", o->learn_regularizer},
-                             {"single_precision", o->single_precision},
-                             {"initial_friction", o->initial_friction},
-                             {"elastic_term", o->elastic_term},
-                             {"length_scale", o->length_scale},
-                             {"speed_scale", o->speed_scale}};
-  memcpy(values, all, sizeof all);
-  return sizeof all / sizeof all[0];
-}
-
-const char *carom_model_options_name(const carom_model_options *o) {
-  for (int k = 0; k < carom_model_name_count(); k++) {
-    carom_model_options named = *o;
-    if (carom_model_options_by_name(&named, carom_model_name(k), NULL) != CAROM_OK) continue;
-    if (named.contact == o->contact && named.dynamics == o->dynamics) return carom_model_name(k);
-  }
-  return "";
-}
-
-const char *carom_schedule_name(carom_schedule schedule) {
-  return schedule == CAROM_COSINE ? "cosine" : "constant";
-}
-
-static int train_values(const carom_trainer_options *o, named_value *values) {
-  const named_value all[] = {{"batch", o->batch},
-                             {"learning_rate", o->learning_rate},
-                             {"beta1", o->beta1},
-                             {"beta2", o->beta2},
-                             {"epsilon", o->epsilon},
-                             {"weight_decay", o->weight_decay},
-                             {"final_rate", o->final_rate},
-                             {"property_rate", o->property_rate},
-                             {"search_every", o->search_every},
-                             {"epochs", o->epochs}};
-  memcpy(values, all, sizeof all);
-  return sizeof all / sizeof all[0];
-}
-
-static int train_texts(const carom_trainer *t, named_text *texts) {
-  texts[0] = (named_text){.name = "schedule"};
-  texts[1] = (named_text){.name = "train_seed"};
-  texts[2] = (named_text){.name = "data_hash"};
-  snprintf(texts[0].text, sizeof texts[0].text, "%s", carom_schedule_name(t->options.schedule));
-  snprintf(texts[1].text, sizeof texts[1].text, "%" PRIu64, t->options.seed);
-  snprintf(texts[2].text, sizeof texts[2].text, "%016" PRIx64, t->data_hash);
-  return 3;
-}
-
-/* The state as numbers, out of it and back into it: first the real ones, then the counts. */
-enum { REAL_STATE_VALUES = 4 };
-
-static int state_values(const training_state *s, int64_t optimizer_steps, named_value *values) {
-  const carom_report *r = &s->report;
-  const named_value all[] = {{"best_loss", s->best_loss},
-                             {"loss_sum", s->loss_sum},
-                             {"gradient_norm", s->gradient_norm},
-                             {"worst_residual", r->worst_residual},
-                             {"optimizer_steps", (double)optimizer_steps},
-                             {"epochs_done", s->epochs_done},
-                             {"best_epoch", s->best_epoch},
-                             {"batches_done", s->batches_done},
-                             {"time_steps", (double)r->time_steps},
-                             {"events", (double)r->events},
-                             {"contacts", (double)r->contacts},
-                             {"programs", (double)r->programs},
-                             {"interior_programs", (double)r->interior_programs},
-                             {"singular_programs", (double)r->singular_programs},
-                             {"degenerate_programs", (double)r->degenerate_programs},
-                             {"failed_programs", (double)r->failed_programs},
-                             {"moves", s->moves},
-                             {"search_loss_before", s->search_loss_before},
-                             {"search_loss_after", s->search_loss_after}};
-  _Static_assert(sizeof all <= MOST_VALUES * sizeof all[0], "room for the state");
-  memcpy(values, all, sizeof all);
-  return sizeof all / sizeof all[0];
-}
-
-static int to_int(double value) { return value < INT_MAX ? (int)value : INT_MAX; }
-
-static training_state state_from(const named_value *v, int64_t *optimizer_steps) {
-  *optimizer_steps = (int64_t)v[4].value;
-  return (training_state){.best_loss = v[0].value,
-                          .loss_sum = v[1].value,
-                          .gradient_norm = v[2].value,
-                          .epochs_done = to_int(v[5].value),
-                          .best_epoch = to_int(v[6].value),
-                          .batches_done = to_int(v[7].value),
-                          .moves = to_int(v[16].value),
-                          .search_loss_before = v[17].value,
-                          .search_loss_after = v[18].value,
-                          .report = {.worst_residual = v[3].value,
-                                     .time_steps = (int64_t)v[8].value,
-                                     .events = (int64_t)v[9].value,
-                                     .contacts = (int64_t)v[10].value,
-                                     .programs = (int64_t)v[11].value,
-                                     .interior_programs = (int64_t)v[12].value,
-                                     .singular_programs = (int64_t)v[13].value,
-                                     .degenerate_programs = (int64_t)v[14].value,
-                                     .failed_programs = (int64_t)v[15].value}};
+static void train_texts(const carom_trainer *t, named_text texts[TRAIN_TEXTS]) {
+  texts[0] = (named_text){.name = "train_seed"};
+  texts[1] = (named_text){.name = "data_hash"};
+  snprintf(texts[0].text, sizeof texts[0].text, "%" PRIu64, t->options.seed);
+  snprintf(texts[1].text, sizeof texts[1].text, "%016" PRIx64, t->data_hash);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-static carom_status write_values(h5_writer *writer, int count, const named_value *values,
-                                 carom_error *error) {
-  carom_status status = CAROM_OK;
-  for (int k = 0; status == CAROM_OK && k < count; k++) {
-    status = h5_write_number_attribute(writer, values[k].name, values[k].value, error);
-  }
-  return status;
-}
 
 // a column is stored as a row, anything else as a matrix
 static int array_axes(const carom_array_info *s, h5_axis axes[2]) {
@@ -157,13 +82,12 @@ static carom_status write_model(h5_writer *writer, const carom_model *model, car
   const carom_system_info info = carom_system_describe(carom_model_describe(model).system);
   char seed[32];
   snprintf(seed, sizeof seed, "%" PRIu64, options.seed);
-  named_value values[MOST_VALUES];
-  const int value_count = model_values(&options, values);
   carom_status status = h5_write_number_attribute(writer, "checkpoint", CHECKPOINT_VERSION, error);
   if (status == CAROM_OK) status = h5_write_origin(writer, info.json, options.dt, error);
   if (status == CAROM_OK)
     status = h5_write_text_attribute(writer, "model", carom_model_options_name(&options), error);
-  if (status == CAROM_OK) status = write_values(writer, value_count, values, error);
+  if (status == CAROM_OK)
+    status = options_write_attributes(writer, &model_option_table, &options, "dt", error);
   if (status == CAROM_OK) status = h5_write_text_attribute(writer, "model_seed", seed, error);
   // the parameters are open to change only through a model that is not constant
   const double *parameters = carom_model_parameters((carom_model *)model);
@@ -178,13 +102,14 @@ static carom_status write_model(h5_writer *writer, const carom_model *model, car
 
 static carom_status write_training(h5_writer *writer, const carom_trainer *t, carom_error *error) {
   const h5_axis axis = {"parameters", t->optimizer.size};
-  named_value values[MOST_VALUES];
-  carom_status status = write_values(writer, train_values(&t->options, values), values, error);
-  const int count = state_values(&t->state, t->optimizer.steps, values);
-  if (status == CAROM_OK) status = write_values(writer, count, values, error);
-  named_text texts[3];
-  const int text_count = train_texts(t, texts);
-  for (int k = 0; status == CAROM_OK && k < text_count; k++) {
+  const saved_state state = {.training = t->state, .optimizer_steps = t->optimizer.steps};
+  carom_status status =
+      options_write_attributes(writer, &trainer_option_table, &t->options, NULL, error);
+  if (status == CAROM_OK)
+    status = options_write_attributes(writer, &state_table, &state, NULL, error);
+  named_text texts[TRAIN_TEXTS];
+  train_texts(t, texts);
+  for (int k = 0; status == CAROM_OK && k < TRAIN_TEXTS; k++) {
     status = h5_write_text_attribute(writer, texts[k].name, texts[k].text, error);
   }
   if (status == CAROM_OK)
@@ -219,13 +144,33 @@ static carom_status missing(const char *path, const char *name, carom_error *err
                    path, name);
 }
 
+// an attribute that is nothing here stands for something that this version would not do
+static carom_status check_known(const h5_reader *reader, const char *path, carom_error *error) {
+  static const char *const others[] = {"checkpoint", "carom_version", "scene",     "model",
+                                       "model_seed", "train_seed",    "data_hash", NULL};
+  const option_table *const tables[] = {&model_option_table, &trainer_option_table, &state_table};
+  char name[64];
+  for (int k = 0; h5_attribute_name(reader, k, name, sizeof name); k++) {
+    bool known = false;
+    for (int other = 0; others[other] != NULL; other++)
+      known = known || strcmp(name, others[other]) == 0;
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+      known = known || option_in_file(tables[t], name) != NULL;
+    if (known) continue;
+    return error_set(error, CAROM_INVALID_DATA,
+                     "%s: attribute %s is nothing that this version of carom (%s) knows", path,
+                     name, CAROM_VERSION);
+  }
+  return CAROM_OK;
+}
+
 static carom_status check_version(const h5_reader *reader, const char *path, carom_error *error) {
   double version;
   if (!h5_read_number_attribute(reader, "checkpoint", &version)) {
     return error_set(error, CAROM_INVALID_DATA,
                      "%s: is not a checkpoint of carom (it has no attribute 'checkpoint')", path);
   }
-  if (version == CHECKPOINT_VERSION) return CAROM_OK;
+  if (version == CHECKPOINT_VERSION) return check_known(reader, path, error);
   return error_set(error, CAROM_INVALID_DATA,
                    "%s: is a checkpoint of version %g, this carom reads version %d", path, version,
                    CHECKPOINT_VERSION);
@@ -244,20 +189,6 @@ static carom_status check_scene(const h5_reader *reader, const char *path,
                    found.path, found.first, found.second);
 }
 
-// an integer in its range, as all sizes and switches of a model are
-static carom_status read_integer(const h5_reader *reader, const char *path, const char *name,
-                                 int low, int high, int *value, carom_error *error) {
-  double number;
-  if (!h5_read_number_attribute(reader, name, &number)) return missing(path, name, error);
-  if (number != floor(number) || !(number >= low && number <= high)) {
-    return error_set(error, CAROM_INVALID_DATA,
-                     "%s: attribute %s is %g, expected an integer from %d to %d", path, name,
-                     number, low, high);
-  }
-  *value = (int)number;
-  return CAROM_OK;
-}
-
 static carom_status read_name(const h5_reader *reader, const char *path,
                               carom_model_options *options, carom_error *error) {
   char *name;
@@ -272,38 +203,14 @@ static carom_status read_name(const h5_reader *reader, const char *path,
 static carom_status read_model_options(const h5_reader *reader, const char *path,
                                        carom_model_options *options, carom_error *error) {
   carom_status status = read_name(reader, path, options, error);
-  enum { ENTRIES = 6 };
-  int values[ENTRIES];
-  static const struct {
-    const char *name;
-    int low, high;
-  } entries[ENTRIES] = {{"hidden_layers", 0, 1000},  {"hidden_size", 1, 1 << 20},
-                        {"shared_properties", 0, 1}, {"learn_regularizer", 0, 1},
-                        {"single_precision", 0, 1},  {"elastic_term", 0, 1}};
-  for (int k = 0; status == CAROM_OK && k < ENTRIES; k++) {
-    status = read_integer(reader, path, entries[k].name, entries[k].low, entries[k].high,
-                          &values[k], error);
-  }
+  if (status == CAROM_OK)
+    status = options_read_attributes(reader, path, &model_option_table, options, error);
   if (status != CAROM_OK) return status;
-  options->hidden_layers = values[0];
-  options->hidden_size = values[1];
-  options->shared_properties = values[2] != 0;
-  options->learn_regularizer = values[3] != 0;
-  options->single_precision = values[4] != 0;
-  options->elastic_term = values[5] != 0;
   char *seed;
   if (!h5_read_text_attribute(reader, "model_seed", &seed))
     return missing(path, "model_seed", error);
   options->seed = strtoull(seed, NULL, 10);
   free(seed);
-  if (!h5_read_number_attribute(reader, "initial_friction", &options->initial_friction))
-    return missing(path, "initial_friction", error);
-  // files from before there were scales have none
-  if (!h5_read_number_attribute(reader, "length_scale", &options->length_scale))
-    options->length_scale = 0;
-  if (!h5_read_number_attribute(reader, "speed_scale", &options->speed_scale))
-    options->speed_scale = 0;
-  if (!h5_read_number_attribute(reader, "dt", &options->dt)) return missing(path, "dt", error);
   return CAROM_OK;
 }
 
@@ -373,17 +280,17 @@ static carom_status differs(const char *path, const char *name, const char *ther
                    name, there, here);
 }
 
-static carom_status compare_values(const h5_reader *reader, const char *path, int count,
-                                   const named_value *values, carom_error *error) {
-  for (int k = 0; k < count; k++) {
-    double there;
-    if (!h5_read_number_attribute(reader, values[k].name, &there))
-      return missing(path, values[k].name, error);
-    if (there == values[k].value) continue;
-    char there_text[32], here_text[32];
-    snprintf(there_text, sizeof there_text, "%.15g", there);
-    snprintf(here_text, sizeof here_text, "%.15g", values[k].value);
-    return differs(path, values[k].name, there_text, here_text, error);
+// `except` is the name of an option that may differ; NULL: none may
+static carom_status compare_options(const char *path, const option_table *table, const void *there,
+                                    const void *here, const char *except, carom_error *error) {
+  for (int k = 0; k < table->count; k++) {
+    const option_field *f = &table->fields[k];
+    if (!option_is_saved(f) || option_equal(f, there, here)) continue;
+    if (except != NULL && strcmp(f->name, except) == 0) continue;
+    char there_text[OPTION_TEXT], here_text[OPTION_TEXT];
+    option_text(f, there, there_text);
+    option_text(f, here, here_text);
+    return differs(path, option_file_name(f), there_text, here_text, error);
   }
   return CAROM_OK;
 }
@@ -401,38 +308,38 @@ static carom_status compare_text(const h5_reader *reader, const char *path, cons
 static carom_status compare_model(const h5_reader *reader, const char *path,
                                   const carom_model *model, carom_error *error) {
   const carom_model_options options = carom_model_describe(model).options;
-  named_value values[MOST_VALUES];
-  int count = model_values(&options, values);
-  values[count++] = (named_value){.name = "dt", .value = options.dt};
+  carom_model_options there = options;
   carom_status status = check_version(reader, path, error);
   if (status == CAROM_OK)
     status = check_scene(reader, path, carom_model_describe(model).system, error);
   if (status == CAROM_OK)
     status = compare_text(reader, path, "model", carom_model_options_name(&options), error);
-  if (status == CAROM_OK) status = compare_values(reader, path, count, values, error);
-  return status;
+  if (status == CAROM_OK)
+    status = options_read_attributes(reader, path, &model_option_table, &there, error);
+  if (status != CAROM_OK) return status;
+  return compare_options(path, &model_option_table, &there, &options, NULL, error);
 }
 
 static carom_status compare_training(const h5_reader *reader, const char *path,
                                      const carom_trainer *t, carom_error *error) {
-  named_value values[MOST_VALUES];
-  int count = train_values(&t->options, values);
-  // the last one is `epochs`, which only the cosine schedule depends on
-  if (t->options.schedule == CAROM_CONSTANT) count--;
-  named_text texts[3];
-  const int text_count = train_texts(t, texts);
+  named_text texts[TRAIN_TEXTS];
+  train_texts(t, texts);
   carom_status status = CAROM_OK;
-  for (int k = 0; status == CAROM_OK && k < text_count; k++) {
+  for (int k = 0; status == CAROM_OK && k < TRAIN_TEXTS; k++) {
     status = compare_text(reader, path, texts[k].name, texts[k].text, error);
   }
-  if (status == CAROM_OK) status = compare_values(reader, path, count, values, error);
-  return status;
+  carom_trainer_options there = t->options;
+  if (status == CAROM_OK)
+    status = options_read_attributes(reader, path, &trainer_option_table, &there, error);
+  if (status != CAROM_OK) return status;
+  // only the cosine schedule depends on how many epochs there will be
+  const char *except = t->options.schedule == CAROM_CONSTANT ? "epochs" : NULL;
+  return compare_options(path, &trainer_option_table, &there, &t->options, except, error);
 }
 
 /* What a checkpoint gives a trainer, complete before anything of it is used. */
 typedef struct restored {
-  training_state state;
-  int64_t optimizer_steps;
+  saved_state state;
   double *parameters, *m, *v;
 } restored;
 
@@ -443,23 +350,13 @@ static void restored_free(restored *r) {
 }
 
 static carom_status read_state(const h5_reader *reader, const char *path, const carom_trainer *t,
-                               restored *r, carom_error *error) {
-  named_value values[MOST_VALUES];
-  const int count = state_values(&t->state, 0, values);
-  for (int k = 0; k < count; k++) {
-    if (!h5_read_number_attribute(reader, values[k].name, &values[k].value))
-      return missing(path, values[k].name, error);
-    const double value = values[k].value;
-    if (k >= REAL_STATE_VALUES && !(value >= 0.0 && value < 0x1p53)) {
-      return error_set(error, CAROM_INVALID_DATA, "%s: attribute %s is %g; the file is damaged",
-                       path, values[k].name, value);
-    }
-  }
-  r->state = state_from(values, &r->optimizer_steps);
-  if (r->state.batches_done <= trainer_batch_count(t)) return CAROM_OK;
+                               saved_state *state, carom_error *error) {
+  carom_status status = options_read_attributes(reader, path, &state_table, state, error);
+  const int done = state->training.batches_done;
+  if (status != CAROM_OK || done <= trainer_batch_count(t)) return status;
   return error_set(error, CAROM_INVALID_DATA,
                    "%s: attribute batches_done is %d, an epoch has %d; the file is damaged", path,
-                   r->state.batches_done, trainer_batch_count(t));
+                   done, trainer_batch_count(t));
 }
 
 static carom_status read_restored(h5_reader *reader, const char *path, const carom_trainer *t,
@@ -472,7 +369,7 @@ static carom_status read_restored(h5_reader *reader, const char *path, const car
                      "%s: has a model, but not the state of its training; take last.h5", path);
   }
   status = compare_training(reader, path, t, error);
-  if (status == CAROM_OK) status = read_state(reader, path, t, r, error);
+  if (status == CAROM_OK) status = read_state(reader, path, t, &r->state, error);
   if (status == CAROM_OK) status = h5_read_doubles(reader, "first_moment", 1, &axis, &r->m, error);
   if (status == CAROM_OK) status = h5_read_doubles(reader, "second_moment", 1, &axis, &r->v, error);
   if (status != CAROM_OK) return status;
@@ -491,8 +388,8 @@ static carom_status read_training(h5_reader *reader, void *user, carom_error *er
     memcpy(carom_model_parameters(trainer->model), r.parameters, bytes);
     memcpy(trainer->optimizer.m, r.m, bytes);
     memcpy(trainer->optimizer.v, r.v, bytes);
-    trainer->optimizer.steps = r.optimizer_steps;
-    trainer->state = r.state;
+    trainer->optimizer.steps = r.state.optimizer_steps;
+    trainer->state = r.state.training;
   }
   restored_free(&r);
   return status;

@@ -6,20 +6,19 @@
  *     checkpoint        1, the version of this format
  *     carom_version, scene, dt          as in every file of carom
  *     model             "cm-cd-clnn", ...
- *     hidden_layers, hidden_size, shared_properties, learn_regularizer, single_precision,
- *     elastic_term, initial_friction
+ *     hidden_layers, ...                the options of the model, by the names in their table
+ *                                       (io/option_file.h)
  *     model_seed        text
  *
  * and, where a training is saved,
  *   /first_moment, /second_moment       float64 [parameters] of AdamW
  *   root attributes
- *     epochs, batch, learning_rate, beta1, beta2, epsilon, weight_decay, schedule ("constant",
- *     "cosine"), final_rate, property_rate, search_every, train_seed (text), data_hash (text,
- *     hexadecimal)
+ *     epochs, batch, ...                the options of the trainer, by the names in their table
+ *     train_seed (text), data_hash (text, hexadecimal)
  *     optimizer_steps, epochs_done, best_loss, best_epoch, and of the epoch under way batches_done,
  *     loss_sum, gradient_norm, moves and the counters of its report
  *
- * The same training gives the same bytes: there is no time in it. */
+ * An attribute of any other name is refused. The same training gives the same bytes: there is no time in it. */
 #ifndef CAROM_IO_CHECKPOINT_FILE_H
 #define CAROM_IO_CHECKPOINT_FILE_H
 

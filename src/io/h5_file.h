@@ -107,4 +107,7 @@ h5_attribute_kind h5_attribute_kind_of(const h5_reader *reader, const char *name
 bool h5_read_number_attribute(const h5_reader *reader, const char *name, double *value);
 bool h5_read_text_attribute(const h5_reader *reader, const char *name, char **text);
 
+/* The name of one of the root attributes, cut to `size`; false: there are no more. */
+bool h5_attribute_name(const h5_reader *reader, int index, char *name, size_t size);
+
 #endif

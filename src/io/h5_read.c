@@ -614,3 +614,11 @@ bool h5_read_text_attribute(const h5_reader *reader, const char *name, char **te
   h5_session_end(session);
   return *text != NULL;
 }
+
+bool h5_attribute_name(const h5_reader *reader, int index, char *name, size_t size) {
+  const h5_session session = h5_session_begin();
+  ssize_t length = H5Aget_name_by_idx(reader->file, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)index,
+                                      name, size, H5P_DEFAULT);
+  h5_session_end(session);
+  return length >= 0;
+}

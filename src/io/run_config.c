@@ -3,41 +3,27 @@
 #include "base/error.h"
 #include "io/atomic_file.h"
 #include "io/checkpoint_file.h"
+#include "io/option_file.h"
+#include "learn/options.h"
+#include "rollout/rollout_options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static json_t *train_json(const carom_trainer_options *o) {
-  return json_pack("{si si sf sf sf sf sf ss sf sf si}", "epochs", o->epochs, "batch", o->batch,
-                   "learning_rate", o->learning_rate, "beta1", o->beta1, "beta2", o->beta2,
-                   "epsilon", o->epsilon, "weight_decay", o->weight_decay, "schedule",
-                   carom_schedule_name(o->schedule), "final_rate", o->final_rate, "property_rate",
-                   o->property_rate, "search_every", o->search_every);
-}
-
-static json_t *model_json(const carom_model_options *o) {
-  return json_pack("{si si sb sb sb sb sf sf sf sf}", "hidden_layers", o->hidden_layers,
-                   "hidden_size", o->hidden_size, "shared_properties", (int)o->shared_properties,
-                   "learn_regularizer", (int)o->learn_regularizer, "elastic_term",
-                   (int)o->elastic_term, "single_precision", (int)o->single_precision,
-                   "initial_friction", o->initial_friction, "length_scale", o->length_scale,
-                   "speed_scale", o->speed_scale, "dt", o->dt);
-}
-
 static json_t *dataset_json(const run_config *c) {
-  const carom_dataset_options *o = &c->dataset;
-  return json_pack("{si si si si si sf sf ss}", "train", o->train, "val", o->validation, "test",
-                   o->test, "chunk", o->chunk, "steps", o->steps, "share", o->contact_share,
-                   "noise", o->noise, "contact", c->data_contact == CAROM_CMR ? "cmr" : "cm");
+  json_t *object = options_json(&dataset_option_table, &c->dataset);
+  json_object_set_new(object, "contact", json_string(contact_choices[c->data_contact]));
+  return object;
 }
 
 json_t *run_config_json(const run_config *c) {
   return json_pack("{ss ss ss ss sI so so so}", "carom_version", CAROM_VERSION, "scene", c->scene,
                    "model", carom_model_options_name(&c->model), "data", c->data, "seed",
-                   (json_int_t)c->train.seed, "train", train_json(&c->train), "model_options",
-                   model_json(&c->model), "dataset", dataset_json(c));
+                   (json_int_t)c->train.seed, "train",
+                   options_json(&trainer_option_table, &c->train), "model_options",
+                   options_json(&model_option_table, &c->model), "dataset", dataset_json(c));
 }
 
 carom_status run_config_write(const char *path, const run_config *config, carom_error *error) {
@@ -67,62 +53,54 @@ static carom_status wrong(const char *path, const char *what, carom_error *error
                    what);
 }
 
-static carom_status read_train(json_t *root, const char *path, carom_trainer_options *o,
-                               carom_error *error) {
-  *o = carom_trainer_default_options();
-  const char *schedule;
+// members of the document that this version does not know would be lost without a word
+static carom_status check_members(json_t *root, const char *path, carom_error *error) {
+  static const char *const known[] = {"carom_version", "scene", "model",         "data",
+                                      "seed",          "train", "model_options", "dataset"};
+  const char *name;
+  json_t *value;
+  json_object_foreach(root, name, value) {
+    size_t k = 0;
+    while (k < sizeof known / sizeof known[0] && strcmp(name, known[k]) != 0) k++;
+    if (k == sizeof known / sizeof known[0])
+      return error_set(error, CAROM_INVALID_DATA,
+                       "%s: %s is nothing that this version of carom (%s) knows", path, name,
+                       CAROM_VERSION);
+  }
+  return CAROM_OK;
+}
+
+// the contact model of the simulation stands with the options of the data, and is none of them
+static carom_status read_dataset(json_t *root, run_config *c, carom_error *error) {
+  json_t *object = json_object_get(root, "dataset");
+  const char *contact = json_string_value(json_object_get(object, "contact"));
+  c->data_contact =
+      contact != NULL && strcmp(contact, contact_choices[CAROM_CMR]) == 0 ? CAROM_CMR : CAROM_CM;
+  if (contact == NULL || strcmp(contact, contact_choices[c->data_contact]) != 0)
+    return error_set(error, CAROM_INVALID_DATA, "dataset.contact is missing, or not cm or cmr");
+  json_object_del(object, "contact");
+  return options_read_json(&dataset_option_table, object, "dataset", &c->dataset, error);
+}
+
+static carom_status read_options(json_t *root, const char *path, run_config *c,
+                                 carom_error *error) {
+  const char *model;
   json_int_t seed;
   json_error_t problem;
-  if (json_unpack_ex(root, &problem, 0, "{sI s{si si sF sF sF sF sF ss sF sF si}}", "seed", &seed,
-                     "train", "epochs", &o->epochs, "batch", &o->batch, "learning_rate",
-                     &o->learning_rate, "beta1", &o->beta1, "beta2", &o->beta2, "epsilon",
-                     &o->epsilon, "weight_decay", &o->weight_decay, "schedule", &schedule,
-                     "final_rate", &o->final_rate, "property_rate", &o->property_rate,
-                     "search_every", &o->search_every) != 0) {
+  if (json_unpack_ex(root, &problem, 0, "{ss sI}", "model", &model, "seed", &seed) != 0)
     return wrong(path, problem.text, error);
-  }
-  o->seed = (uint64_t)seed;
-  o->schedule =
-      strcmp(schedule, carom_schedule_name(CAROM_COSINE)) == 0 ? CAROM_COSINE : CAROM_CONSTANT;
-  if (strcmp(schedule, carom_schedule_name(o->schedule)) == 0) return CAROM_OK;
-  return wrong(path, "train.schedule is neither constant nor cosine", error);
-}
-
-static carom_status read_model(json_t *root, const char *path, carom_model_options *o,
-                               carom_error *error) {
-  const char *name;
-  int shared, regularizer, elastic, single;
-  json_error_t problem;
-  if (json_unpack_ex(root, &problem, 0, "{ss s{si si sb sb sb sb sF s?F s?F sF}}", "model", &name,
-                     "model_options", "hidden_layers", &o->hidden_layers, "hidden_size",
-                     &o->hidden_size, "shared_properties", &shared, "learn_regularizer",
-                     &regularizer, "elastic_term", &elastic, "single_precision", &single,
-                     "initial_friction", &o->initial_friction, "length_scale", &o->length_scale,
-                     "speed_scale", &o->speed_scale, "dt", &o->dt) != 0) {
-    return wrong(path, problem.text, error);
-  }
-  o->shared_properties = shared != 0;
-  o->learn_regularizer = regularizer != 0;
-  o->elastic_term = elastic != 0;
-  o->single_precision = single != 0;
-  carom_status status = carom_model_options_by_name(o, name, error);
+  c->train = carom_trainer_default_options();
+  carom_status status = options_read_json(&trainer_option_table, json_object_get(root, "train"),
+                                          "train", &c->train, error);
+  if (status == CAROM_OK)
+    status = options_read_json(&model_option_table, json_object_get(root, "model_options"),
+                               "model_options", &c->model, error);
+  if (status == CAROM_OK) status = read_dataset(root, c, error);
+  if (status == CAROM_OK) status = carom_model_options_by_name(&c->model, model, error);
   if (status != CAROM_OK) error_prefix(error, "%s", path);
+  // one seed for everything
+  c->train.seed = c->model.seed = c->dataset.seed = (uint64_t)seed;
   return status;
-}
-
-static carom_status read_dataset(json_t *root, const char *path, run_config *c,
-                                 carom_error *error) {
-  carom_dataset_options *o = &c->dataset;
-  const char *contact;
-  json_error_t problem;
-  if (json_unpack_ex(root, &problem, 0, "{s{si si si si si sF sF ss}}", "dataset", "train",
-                     &o->train, "val", &o->validation, "test", &o->test, "chunk", &o->chunk,
-                     "steps", &o->steps, "share", &o->contact_share, "noise", &o->noise, "contact",
-                     &contact) != 0) {
-    return wrong(path, problem.text, error);
-  }
-  c->data_contact = strcmp(contact, "cmr") == 0 ? CAROM_CMR : CAROM_CM;
-  return CAROM_OK;
 }
 
 static carom_status read_document(json_t *root, const char *path, run_config *c,
@@ -139,13 +117,8 @@ static carom_status read_document(json_t *root, const char *path, run_config *c,
     return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   c->model = carom_model_default_options(*system);
   c->dataset = carom_dataset_default_options(*system);
-  status = read_train(root, path, &c->train, error);
-  if (status == CAROM_OK) status = read_model(root, path, &c->model, error);
-  if (status == CAROM_OK) status = read_dataset(root, path, c, error);
-  // one seed for everything
-  c->model.seed = c->train.seed;
-  c->dataset.seed = c->train.seed;
-  return status;
+  status = check_members(root, path, error);
+  return status == CAROM_OK ? read_options(root, path, c, error) : status;
 }
 
 carom_status run_config_read(const char *path, run_config *config, carom_system **system,

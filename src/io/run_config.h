@@ -6,11 +6,10 @@
  *     "model": "cm-cd-clnn",
  *     "data": "data.h5",            relative to the run folder, or absolute
  *     "seed": 0,
- *     "train": {"epochs", "batch", "learning_rate", "beta1", "beta2", "epsilon", "weight_decay",
- *               "schedule", "final_rate", "property_rate", "search_every"},
- *     "model_options": {"hidden_layers", "hidden_size", "shared_properties", "learn_regularizer",
- *                       "elastic_term", "single_precision", "initial_friction", "dt"},
- *     "dataset": {"train", "val", "test", "chunk", "steps", "share", "noise", "contact"}
+ *     "train": {...},               the options of the trainer,
+ *     "model_options": {...},       of the model
+ *     "dataset": {...}              and of the data, by the names in their tables (io/option_file.h),
+ *                                   beside them "contact": "cm" or "cmr", of the simulation
  *   }
  *
  * `dataset` says how the data was made, or how trajectories given as data are cut; a data set that
@@ -37,8 +36,8 @@ json_t *run_config_json(const run_config *config);
 
 carom_status run_config_write(const char *path, const run_config *config, carom_error *error);
 
-/* Reads and makes the system of its scene. Values out of range are for carom_model_create,
- * carom_trainer_create and carom_dataset_generate to refuse. */
+/* Reads and makes the system of its scene. Values out of range and names that are unknown here are
+ * refused. */
 carom_status run_config_read(const char *path, run_config *config, carom_system **system,
                              carom_error *error);
 void run_config_free(run_config *config);

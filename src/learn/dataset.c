@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "learn/chunks.h"
 #include "learn/noise.h"
+#include "learn/options.h"
 #include "rollout/report.h"
 #include "system/system.h"
 
@@ -15,15 +16,6 @@
 #include <string.h>
 
 enum { BLOCK_SIZE = 64 /* trajectories */ };
-
-carom_dataset_options carom_dataset_default_options(const carom_system *system) {
-  return (carom_dataset_options){.train = 800,
-                                 .validation = 100,
-                                 .test = 100,
-                                 .chunk = 5,
-                                 .steps = system->steps,
-                                 .contact_share = 0.5};
-}
 
 void carom_dataset_destroy(carom_dataset *dataset) {
   if (dataset == NULL) return;
@@ -55,26 +47,6 @@ uint64_t dataset_seed(uint64_t seed, int split, dataset_purpose purpose, uint64_
   rng_seed(&mixer, seed, (uint64_t)split * 16 + (uint64_t)purpose);
   rng_seed(&mixer, rng_next(&mixer), index);
   return rng_next(&mixer);
-}
-
-carom_status dataset_check_options(const carom_dataset_options *o, carom_error *error) {
-  if (o->train < 1 || o->validation < 0 || o->test < 0)
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "a data set of %d training, %d validation and %d test chunks is not possible; "
-                     "at least one training chunk is needed",
-                     o->train, o->validation, o->test);
-  if (o->chunk < 2)
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "a chunk of %d states has nothing to predict; take at least 2", o->chunk);
-  if (!(o->contact_share >= 0 && o->contact_share <= 1))
-    return error_set(error, CAROM_INVALID_ARGUMENT, "contact_share is %g, must be from 0 to 1",
-                     o->contact_share);
-  if (!(o->noise >= 0) || !isfinite(o->noise))
-    return error_set(error, CAROM_INVALID_ARGUMENT, "noise is %g, must be at least 0", o->noise);
-  if (o->threads < 0)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "threads is %d, must be at least 0",
-                     o->threads);
-  return CAROM_OK;
 }
 
 /* ---- candidates ---- */
@@ -304,7 +276,7 @@ carom_status carom_dataset_generate(const carom_system *system,
   if (dataset != NULL) *dataset = NULL;
   if (system == NULL || options == NULL || dataset == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "carom_dataset_generate: a pointer is NULL");
-  carom_status status = dataset_check_options(options, error);
+  carom_status status = options_check(&dataset_option_table, options, error);
   if (status != CAROM_OK) return status;
   if (options->steps < options->chunk - 1)
     return error_set(error, CAROM_INVALID_ARGUMENT,

@@ -10,8 +10,6 @@ enum { SPLIT_COUNT = CAROM_SPLIT_COUNT };
 carom_chunks *dataset_split(carom_dataset *dataset, int split);
 int dataset_split_size(const carom_dataset_options *options, int split);
 
-carom_status dataset_check_options(const carom_dataset_options *options, carom_error *error);
-
 /* Seeds of a split for one purpose: streams that have nothing to do with each other. */
 typedef enum dataset_purpose {
   PURPOSE_STATES, /* initial states; `index` is the block of trajectories */

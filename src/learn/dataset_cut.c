@@ -6,6 +6,7 @@
 #include "learn/chunks.h"
 #include "learn/dataset.h"
 #include "learn/noise.h"
+#include "learn/options.h"
 #include "system/system.h"
 
 #include <math.h>
@@ -225,7 +226,7 @@ static carom_status cut_all(cutter *c, carom_dataset *made, carom_error *error) 
 
 static carom_status check_arguments(const carom_dataset_options *options, double dt, int count,
                                     int states, carom_error *error) {
-  carom_status status = dataset_check_options(options, error);
+  carom_status status = options_check(&dataset_option_table, options, error);
   if (status != CAROM_OK) return status;
   if (!(dt > 0) || !isfinite(dt))
     return error_set(error, CAROM_INVALID_ARGUMENT, "the time step is %g, must be positive", dt);

@@ -7,79 +7,15 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "learn/options.h"
 #include "learn/units.h"
 
-/* ---- options --------------------------------------------------------------------------------- */
-
-carom_model_options carom_model_default_options(const carom_system *system) {
-  return (carom_model_options){
-      .contact = CAROM_CM,
-      .dynamics = CAROM_LAGRANGIAN,
-      .hidden_layers = 3,
-      .hidden_size = 256,
-      .shared_properties = system->shared_properties,
-      .dt = system->dt,
-      .elastic_term = true,
-      .single_precision = true,
-      .initial_friction = 0.2,
-  };
-}
-
-static const struct {
-  const char *name;
-  carom_contact_model contact;
-  carom_dynamics dynamics;
-} names[] = {
-    {"cm-cd-clnn", CAROM_CM, CAROM_LAGRANGIAN},
-    {"cm-cd-chnn", CAROM_CM, CAROM_HAMILTONIAN},
-    {"cmr-cd-clnn", CAROM_CMR, CAROM_LAGRANGIAN},
-    {"cmr-cd-chnn", CAROM_CMR, CAROM_HAMILTONIAN},
-};
-enum { NAME_COUNT = sizeof names / sizeof names[0] };
-
-int carom_model_name_count(void) { return NAME_COUNT; }
-
-const char *carom_model_name(int index) {
-  return index >= 0 && index < NAME_COUNT ? names[index].name : NULL;
-}
-
-carom_status carom_model_options_by_name(carom_model_options *options, const char *name,
-                                         carom_error *error) {
-  for (int i = 0; i < NAME_COUNT; i++) {
-    if (strcmp(name, names[i].name) != 0) continue;
-    options->contact = names[i].contact;
-    options->dynamics = names[i].dynamics;
-    return error_clear(error);
-  }
-  return error_set(error, CAROM_INVALID_ARGUMENT,
-                   "no model is called '%s'; there are cm-cd-clnn, cm-cd-chnn, cmr-cd-clnn and "
-                   "cmr-cd-chnn",
-                   name);
-}
-
 static carom_status check_options(const carom_model_options *o, carom_error *error) {
-  if (o->hidden_layers < 1 || o->hidden_layers > 8)
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "options.hidden_layers is %d, must be from 1 to 8", o->hidden_layers);
-  if (o->hidden_size < 1 || o->hidden_size > 65536)
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "options.hidden_size is %d, must be from 1 to 65536", o->hidden_size);
-  if (!(o->dt > 0) || !isfinite(o->dt))
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.dt is %g, must be positive", o->dt);
-  if (!(o->initial_friction > 0) || !isfinite(o->initial_friction))
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "options.initial_friction is %g, must be positive", o->initial_friction);
-  const bool scaled = o->length_scale > 0 && o->speed_scale > 0;
-  if (!isfinite(o->length_scale) || !isfinite(o->speed_scale) ||
-      (!scaled && (o->length_scale != 0 || o->speed_scale != 0)))
-    return error_set(
-        error, CAROM_INVALID_ARGUMENT,
-        "options.length_scale is %g and speed_scale %g, must both be positive or both 0",
-        o->length_scale, o->speed_scale);
-  if (o->threads < 0)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.threads is %d, must be at least 0",
-                     o->threads);
-  return CAROM_OK;
+  carom_status status = options_check(&model_option_table, o, error);
+  if (status != CAROM_OK || (o->length_scale > 0) == (o->speed_scale > 0)) return status;
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "options.length_scale is %g and speed_scale %g, must both be positive or both 0",
+                   o->length_scale, o->speed_scale);
 }
 
 /* ---- parameters ------------------------------------------------------------------------------ */

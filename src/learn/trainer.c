@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "learn/options.h"
 #include "rollout/report.h"
 
 #include <math.h>
@@ -13,64 +14,7 @@
 /* Streams of the seed that order the chunks; apart from those that draw data and parameters. */
 static const uint64_t SHUFFLE_STREAM = (uint64_t)1 << 40;
 
-carom_trainer_options carom_trainer_default_options(void) {
-  return (carom_trainer_options){.epochs = 300,
-                                 .batch = 200,
-                                 .learning_rate = 4e-3,
-                                 .property_rate = 10,
-                                 .beta1 = 0.9,
-                                 .beta2 = 0.999,
-                                 .epsilon = 1e-8,
-                                 .weight_decay = 1e-4,
-                                 .schedule = CAROM_COSINE,
-                                 .final_rate = 2e-4,
-                                 .search_every = 25};
-}
-
-carom_trainer_options carom_trainer_paper_options(void) {
-  carom_trainer_options options = carom_trainer_default_options();
-  options.epochs = 1000;
-  options.learning_rate = 1e-3;
-  options.property_rate = 1;
-  options.schedule = CAROM_CONSTANT;
-  options.search_every = 0;
-  return options;
-}
-
 /* ---- what a training needs ------------------------------------------------------------------- */
-
-static carom_status bad_option(const char *name, double value, const char *expected,
-                               carom_error *error) {
-  return error_set(error, CAROM_INVALID_ARGUMENT, "train option %s is %g, must be %s", name, value,
-                   expected);
-}
-
-static bool is_between(double value, double low, double high) {
-  return isfinite(value) && value >= low && value <= high;
-}
-
-static carom_status check_options(const carom_trainer_options *o, carom_error *error) {
-  if (o->epochs < 0) return bad_option("epochs", o->epochs, "at least 0", error);
-  if (o->batch < 1) return bad_option("batch", o->batch, "at least 1", error);
-  if (!is_between(o->learning_rate, 0.0, HUGE_VAL) || o->learning_rate == 0.0)
-    return bad_option("learning_rate", o->learning_rate, "positive", error);
-  if (!is_between(o->property_rate, 0.0, HUGE_VAL) || o->property_rate == 0.0)
-    return bad_option("property_rate", o->property_rate, "positive", error);
-  if (!is_between(o->beta1, 0.0, 1.0) || o->beta1 == 1.0)
-    return bad_option("beta1", o->beta1, "from 0 to below 1", error);
-  if (!is_between(o->beta2, 0.0, 1.0) || o->beta2 == 1.0)
-    return bad_option("beta2", o->beta2, "from 0 to below 1", error);
-  if (!is_between(o->epsilon, 0.0, HUGE_VAL) || o->epsilon == 0.0)
-    return bad_option("epsilon", o->epsilon, "positive", error);
-  if (!is_between(o->weight_decay, 0.0, HUGE_VAL))
-    return bad_option("weight_decay", o->weight_decay, "at least 0", error);
-  if (!is_between(o->final_rate, 0.0, 1.0))
-    return bad_option("final_rate", o->final_rate, "from 0 to 1", error);
-  if (o->search_every < 0) return bad_option("search_every", o->search_every, "at least 0", error);
-  if (o->schedule != CAROM_CONSTANT && o->schedule != CAROM_COSINE)
-    return bad_option("schedule", o->schedule, "CAROM_CONSTANT or CAROM_COSINE", error);
-  return CAROM_OK;
-}
 
 // the first number of x or v that is not finite, named by its place
 static carom_status check_finite(const char *split, char array, const carom_chunks *chunks,
@@ -152,7 +96,7 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
   if (trainer != NULL) *trainer = NULL;
   if (model == NULL || dataset == NULL || options == NULL || trainer == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "carom_trainer_create: a pointer is NULL");
-  carom_status status = check_options(options, error);
+  carom_status status = options_check(&trainer_option_table, options, error);
   if (status == CAROM_OK) status = check_dataset(model, dataset, error);
   if (status != CAROM_OK) return status;
   const int size = carom_model_describe(model).parameter_count;

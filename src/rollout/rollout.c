@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "rollout/batch.h"
+#include "rollout/rollout_options.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,52 +17,12 @@ struct carom_rollout {
   uint8_t *owned_contacts;
 };
 
-carom_rollout_options carom_rollout_default_options(const carom_system *system) {
-  return (carom_rollout_options){
-      .steps = system->steps,
-      .dt = system->dt,
-      .substeps = 1,
-      .integrator = system->integrator,
-      .dynamics = CAROM_LAGRANGIAN,
-      .contact = CAROM_CM,
-      .penetration_compensation = true,
-      .compensation_steps = 8,
-      .cone = carom_cone_default_options(),
-      .shard_size = 8,
-  };
-}
-
-static carom_status check_options(const carom_rollout_options *o, carom_error *error) {
-  if (o->steps < 0)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.steps is %d, must be at least 0",
-                     o->steps);
-  if (!(o->dt > 0) || !isfinite(o->dt))
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.dt is %g, must be positive", o->dt);
-  if (o->substeps < 1)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.substeps is %d, must be at least 1",
-                     o->substeps);
-  if (!(o->compensation_steps > 0))
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "options.compensation_steps is %g, must be positive", o->compensation_steps);
-  if (!(o->cone.tolerance > 0) || o->cone.max_iterations < 1 || !(o->cone.smoothing >= 0))
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "options.cone needs a positive tolerance, at least one iteration and a "
-                     "smoothing of at least 0; start from carom_rollout_default_options");
-  if (o->shard_size < 1)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.shard_size is %d, must be at least 1",
-                     o->shard_size);
-  if (o->threads < 0)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "options.threads is %d, must be at least 0",
-                     o->threads);
-  return CAROM_OK;
-}
-
 /* Everything but the trajectory arrays. */
 static carom_status rollout_make(const carom_system *system, const carom_rollout_options *options,
                                  int samples, batch_use use, carom_rollout **rollout,
                                  carom_error *error) {
   *rollout = NULL;
-  carom_status status = check_options(options, error);
+  carom_status status = options_check(&rollout_option_table, options, error);
   if (status != CAROM_OK) return status;
   if (samples < 1)
     return error_set(error, CAROM_INVALID_ARGUMENT, "batch is %d, must be at least 1", samples);

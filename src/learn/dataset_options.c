@@ -1,0 +1,36 @@
+/* The table of carom_dataset_options. */
+#include "learn/options.h"
+#include "rollout/rollout_options.h"
+#include "system/system.h"
+
+#include <limits.h>
+
+static const option_field fields[] = {
+    {OPTION(carom_dataset_options, train), OPTION_RANGE(1, INT_MAX), .value = 800, .flag = "train",
+     .argument = "N", .heading = "Data", .help = "chunks to train on"},
+    {OPTION(carom_dataset_options, validation), .file = "val", OPTION_RANGE(0, INT_MAX),
+     .value = 100, .flag = "val", .argument = "N", .heading = "Data",
+     .help = "chunks to validate with"},
+    {OPTION(carom_dataset_options, test), OPTION_RANGE(0, INT_MAX), .value = 100, .flag = "test",
+     .argument = "N", .heading = "Data", .help = "chunks to test with"},
+    {OPTION(carom_dataset_options, chunk), OPTION_RANGE(2, 1000000), .value = 5, .flag = "chunk",
+     .argument = "N", .heading = "Data", .help = "states of a chunk"},
+    {OPTION(carom_dataset_options, steps), OPTION_RANGE(0, INT_MAX - 1), .role = OPTION_SCENE,
+     .flag = "steps", .argument = "N", .heading = "Data",
+     .help = "time steps of the simulated trajectories"},
+    {OPTION(carom_dataset_options, contact_share), .file = "share", OPTION_RANGE(0, 1),
+     .value = 0.5, .flag = "share", .argument = "X", .heading = "Data",
+     .help = "share of the chunks that contain a contact, as far as there are enough of them"},
+    {OPTION(carom_dataset_options, noise), OPTION_AT_LEAST(0), .flag = "noise", .argument = "X",
+     .heading = "Data", .help = "standard deviation of Gaussian noise on the states"},
+    {OPTION(carom_dataset_options, seed), .role = OPTION_ELSEWHERE},
+    {OPTION(carom_dataset_options, threads), OPTION_RANGE(0, MAX_THREADS), .role = OPTION_SPEED},
+};
+const option_table dataset_option_table = OPTION_TABLE(fields);
+
+carom_dataset_options carom_dataset_default_options(const carom_system *system) {
+  carom_dataset_options options = {0};
+  options_set_defaults(&dataset_option_table, &options);
+  options.steps = system->steps;
+  return options;
+}

@@ -1,0 +1,84 @@
+/* The table of carom_model_options, and the names of models. */
+#include "base/error.h"
+#include "learn/options.h"
+#include "rollout/rollout_options.h"
+#include "system/system.h"
+
+#include <string.h>
+
+static const option_field fields[] = {
+    {OPTION(carom_model_options, contact), .names = contact_choices, .role = OPTION_ELSEWHERE},
+    {OPTION(carom_model_options, dynamics), .names = dynamics_choices, .role = OPTION_ELSEWHERE},
+    {OPTION(carom_model_options, hidden_layers), OPTION_RANGE(1, 8), .value = 3, .flag = "layers",
+     .argument = "N", .heading = "Model", .help = "hidden layers of the potential network"},
+    {OPTION(carom_model_options, hidden_size), OPTION_RANGE(1, 65536), .value = 256,
+     .flag = "hidden", .argument = "N", .heading = "Model",
+     .help = "width of the potential network"},
+    {OPTION(carom_model_options, shared_properties), .role = OPTION_SCENE},
+    {OPTION(carom_model_options, learn_regularizer), .flag = "learn-regularizer",
+     .heading = "Model",
+     .help = "learn epsilon of cmr too, which otherwise keeps the scene's value"},
+    {OPTION(carom_model_options, elastic_term), .value = true, .role = OPTION_PAPER, .paper = false,
+     .flag = "no-elastic-term", .heading = "Model",
+     .help = "no quadratic of the strain of bounded segments beside the network (as the paper)"},
+    {OPTION(carom_model_options, single_precision), .value = true, .flag = "double",
+     .heading = "Model",
+     .help = "compute the network in double precision (single is as accurate and twice as fast)"},
+    {OPTION(carom_model_options, dt), OPTION_POSITIVE, .role = OPTION_SCENE},
+    {OPTION(carom_model_options, threads), OPTION_RANGE(0, MAX_THREADS), .role = OPTION_SPEED},
+    {OPTION(carom_model_options, initial_friction), OPTION_POSITIVE, .value = 0.2,
+     .role = OPTION_PAPER, .paper = 1, .flag = "initial-friction", .argument = "X",
+     .heading = "Model", .help = "frictions start between 0 and X; the paper has 1"},
+    {OPTION(carom_model_options, length_scale), OPTION_AT_LEAST(0),
+     .role = OPTION_PAPER | OPTION_LATER},
+    {OPTION(carom_model_options, speed_scale), OPTION_AT_LEAST(0),
+     .role = OPTION_PAPER | OPTION_LATER},
+    {OPTION(carom_model_options, seed), .role = OPTION_ELSEWHERE},
+};
+const option_table model_option_table = OPTION_TABLE(fields);
+
+carom_model_options carom_model_default_options(const carom_system *system) {
+  carom_model_options options = {0};
+  options_set_defaults(&model_option_table, &options);
+  options.shared_properties = system->shared_properties;
+  options.dt = system->dt;
+  return options;
+}
+
+static const struct {
+  const char *name;
+  carom_contact_model contact;
+  carom_dynamics dynamics;
+} names[] = {
+    {"cm-cd-clnn", CAROM_CM, CAROM_LAGRANGIAN},
+    {"cm-cd-chnn", CAROM_CM, CAROM_HAMILTONIAN},
+    {"cmr-cd-clnn", CAROM_CMR, CAROM_LAGRANGIAN},
+    {"cmr-cd-chnn", CAROM_CMR, CAROM_HAMILTONIAN},
+};
+enum { NAME_COUNT = sizeof names / sizeof names[0] };
+
+int carom_model_name_count(void) { return NAME_COUNT; }
+
+const char *carom_model_name(int index) {
+  return index >= 0 && index < NAME_COUNT ? names[index].name : NULL;
+}
+
+carom_status carom_model_options_by_name(carom_model_options *options, const char *name,
+                                         carom_error *error) {
+  for (int i = 0; i < NAME_COUNT; i++) {
+    if (strcmp(name, names[i].name) != 0) continue;
+    options->contact = names[i].contact;
+    options->dynamics = names[i].dynamics;
+    return error_clear(error);
+  }
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "no model is called '%s'; there are cm-cd-clnn, cm-cd-chnn, cmr-cd-clnn and "
+                   "cmr-cd-chnn",
+                   name);
+}
+
+const char *carom_model_options_name(const carom_model_options *o) {
+  for (int i = 0; i < NAME_COUNT; i++)
+    if (names[i].contact == o->contact && names[i].dynamics == o->dynamics) return names[i].name;
+  return "";
+}

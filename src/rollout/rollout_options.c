@@ -1,0 +1,53 @@
+#include "rollout/rollout_options.h"
+
+#include "contact/cone_options.h"
+#include "system/system.h"
+
+#include <limits.h>
+
+static const char *const integrator_choices[] = {"rk4", "euler", "symplectic-euler", NULL};
+const char *const dynamics_choices[] = {"lagrangian", "hamiltonian", NULL};
+const char *const contact_choices[] = {"cm", "cmr", NULL};
+
+static const option_field fields[] = {
+    {OPTION(carom_rollout_options, steps), OPTION_RANGE(0, INT_MAX - 1), .role = OPTION_SCENE,
+     .flag = "steps", .argument = "N", .heading = "Simulation", .help = "time steps"},
+    {OPTION(carom_rollout_options, dt), OPTION_POSITIVE, .role = OPTION_SCENE, .flag = "dt",
+     .argument = "H", .heading = "Simulation", .help = "length of a time step"},
+    {OPTION(carom_rollout_options, substeps), OPTION_RANGE(1, 1000000), .value = 1,
+     .flag = "substeps", .argument = "N", .heading = "Simulation",
+     .help = "integrator steps in a time step"},
+    {OPTION(carom_rollout_options, integrator), .names = integrator_choices, .role = OPTION_SCENE,
+     .flag = "integrator", .argument = "NAME", .heading = "Simulation",
+     .help = "rk4, euler or symplectic-euler"},
+    {OPTION(carom_rollout_options, dynamics), .names = dynamics_choices, .flag = "dynamics",
+     .argument = "NAME", .heading = "Simulation", .help = "lagrangian or hamiltonian"},
+    {OPTION(carom_rollout_options, contact), .names = contact_choices, .flag = "contact",
+     .argument = "NAME", .heading = "Contacts", .help = "cm, or cmr: with A + epsilon I"},
+    {OPTION(carom_rollout_options, penetration_compensation), .value = true,
+     .flag = "no-compensation", .heading = "Contacts", .help = "leave penetrations as they are"},
+    {OPTION(carom_rollout_options, compensation_steps), OPTION_RANGE(1e-3, 1e9), .value = 8,
+     .flag = "compensation-steps", .argument = "X", .heading = "Contacts",
+     .help = "time steps in which a penetration is undone"},
+    {OPTION(carom_rollout_options, stop_target_gradient), .flag = "stop-target-gradient",
+     .heading = "Contacts",
+     .help = "leave the target velocity out of the derivative, as the paper does"},
+    {OPTION(carom_rollout_options, cone.tolerance), CONE_TOLERANCE, .flag = "cone-tolerance",
+     .heading = "Contacts"},
+    {OPTION(carom_rollout_options, cone.max_iterations), CONE_MAX_ITERATIONS,
+     .flag = "cone-iterations", .heading = "Contacts"},
+    {OPTION(carom_rollout_options, cone.smoothing), CONE_SMOOTHING, .flag = "smoothing",
+     .heading = "Contacts"},
+    {OPTION(carom_rollout_options, threads), OPTION_RANGE(0, MAX_THREADS), .role = OPTION_SPEED},
+    {OPTION(carom_rollout_options, shard_size), OPTION_RANGE(1, 1 << 16), .value = 8},
+};
+const option_table rollout_option_table = OPTION_TABLE(fields);
+
+carom_rollout_options carom_rollout_default_options(const carom_system *system) {
+  carom_rollout_options options = {0};
+  options_set_defaults(&rollout_option_table, &options);
+  options.steps = system->steps;
+  options.dt = system->dt;
+  options.integrator = system->integrator;
+  return options;
+}

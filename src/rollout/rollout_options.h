@@ -1,0 +1,15 @@
+/* The table of carom_rollout_options. */
+#ifndef CAROM_ROLLOUT_ROLLOUT_OPTIONS_H
+#define CAROM_ROLLOUT_ROLLOUT_OPTIONS_H
+
+#include "base/option_table.h"
+
+/* At most so many threads work on a batch. */
+enum { MAX_THREADS = 1024 };
+
+extern const option_table rollout_option_table;
+
+/* Names of values, as files and command lines have them; each list ends with NULL. */
+extern const char *const dynamics_choices[], *const contact_choices[];
+
+#endif
