@@ -455,21 +455,3 @@ void print_json(json_t *value) {
   fputc('\n', stdout);
   json_decref(value);
 }
-
-int edit_distance(const char *a, const char *b) {
-  enum { LONGEST = 63 };
-  int m = (int)strnlen(a, LONGEST), n = (int)strnlen(b, LONGEST);
-  int row[LONGEST + 1];
-  for (int j = 0; j <= n; j++) row[j] = j;
-  for (int i = 1; i <= m; i++) {
-    int diagonal = row[0];
-    row[0] = i;
-    for (int j = 1; j <= n; j++) {
-      int substitution = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      int other = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-      row[j] = substitution < other ? substitution : other;
-    }
-  }
-  return row[n];
-}

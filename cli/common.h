@@ -147,9 +147,6 @@ carom_status write_json(const char *path, const json_t *value, carom_error *erro
 /* Prints and releases. */
 void print_json(json_t *value);
 
-/* Insertions, deletions and substitutions that make one word of the other. */
-int edit_distance(const char *a, const char *b);
-
 extern const char *const integrator_names[];
 extern const char *const dynamics_names[];
 extern const char *const contact_names[];

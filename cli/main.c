@@ -60,15 +60,9 @@ static const command *find_command(const char *name) {
 
 // the nearest command, if it is near at all
 static int unknown_command(const char *name) {
-  const char *nearest = NULL;
-  int least = 3;
-  for (int k = 0; k < COMMAND_COUNT; k++) {
-    int distance = edit_distance(name, commands[k].name);
-    if (distance < least) {
-      least = distance;
-      nearest = commands[k].name;
-    }
-  }
+  const char *names[COMMAND_COUNT + 1] = {NULL};
+  for (int k = 0; k < COMMAND_COUNT; k++) names[k] = commands[k].name;
+  const char *nearest = carom_name_nearest(name, names);
   fprintf(stderr, "carom: there is no command '%s'", name);
   if (nearest != NULL) fprintf(stderr, "; did you mean '%s'?", nearest);
   fputs("\n`carom --help` lists the commands.\n", stderr);

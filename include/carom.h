@@ -73,6 +73,9 @@ typedef struct carom_error {
 /* A status in a word or two: "invalid argument", "out of memory". */
 CAROM_API const char *carom_status_text(carom_status status);
 
+/* The one of `names` (ended by NULL) that `text` may be a misspelling of, or NULL: for "did you mean". */
+CAROM_API const char *carom_name_nearest(const char *text, const char *const *names);
+
 /* The version of the library that is linked, "major.minor.patch", and as CAROM_VERSION_NUMBER. */
 CAROM_API const char *carom_version(void);
 CAROM_API int carom_version_number(void);

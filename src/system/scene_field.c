@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/words.h"
 
 enum { LONGEST_ID = 64 };
 
@@ -79,7 +80,7 @@ void scene_check_object(const scene_node *node, const char *const *known) {
   json_object_foreach((json_t *)node->value, key, value) {
     if (listed(key, known)) continue;
     scene_node member = scene_member(node, key);
-    const char *nearest = scene_nearest(key, known);
+    const char *nearest = carom_name_nearest(key, known);
     char list[320];
     join(known, list, sizeof list);
     if (nearest != NULL)
@@ -278,7 +279,7 @@ static const char *nearest_name(const scene_reader *reader, const char *text, na
   json_object_foreach(reader->names, key, value) {
     int distance = 0;
     if (json_integer_value(value) % NAME_KIND_COUNT != (json_int_t)kind) continue;
-    if (!scene_resembles(text, key, &distance) || distance >= least) continue;
+    if (!words_resemble(text, key, &distance) || distance >= least) continue;
     least = distance;
     nearest = key;
   }

@@ -95,10 +95,4 @@ typedef struct scene_quoted {
 } scene_quoted;
 scene_quoted scene_quote(const char *text);
 
-/* The entry of `choices` (ended by NULL) that `text` may be a misspelling of, or NULL. */
-const char *scene_nearest(const char *text, const char *const *choices);
-
-/* Whether `text` may be a misspelling of `candidate`; *distance is the number of edits. */
-bool scene_resembles(const char *text, const char *candidate, int *distance);
-
 #endif
