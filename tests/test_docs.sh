@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# What the documents name is there: files, functions, types and tests in backticks, and the targets of
+# links within the tree.
+#   test_docs.sh
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+
+passed=0
+failed=0
+
+# expect_empty NAME TEXT: passes if there is nothing to complain about
+expect_empty() {
+  if [ -z "$2" ]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    printf 'FAILED %s\n%s\n' "$1" "$2"
+  fi
+}
+
+folders=(include src cli bench tests examples scenes cmake scripts docs)
+words=$(mktemp)
+trap 'rm -f "$words"' EXIT
+{
+  grep -rhoE '[A-Za-z_][A-Za-z0-9_]*' include src cli bench tests examples cmake scripts \
+    --include='*.[ch]' --include='*.sh' --include='*.cmake' --include='*.txt'
+  # sources and tests by their names
+  find src cli bench tests -name '*.[ch]' -o -name '*.sh' | sed 's|.*/||; s|\..*||'
+} | sort -u >"$words"
+
+# missing_files DOCUMENT: files in backticks, with or without their folder
+missing_files() {
+  local name
+  grep -oE '`[A-Za-z0-9_./-]+\.(c|h|sh|json|md|svg|cmake)`' "$1" | tr -d '`' | sort -u |
+    while read -r name; do
+      case "$name" in
+        config.json | evaluation.json | learning.json | learning.md | drop.json | mine.json) continue ;;
+      esac
+      [ -e "$name" ] && continue
+      find "${folders[@]}" -path "*/$name" | grep -q . || echo "  $1 names $name, which is not there"
+    done
+}
+
+# missing_names DOCUMENT: identifiers in backticks that no source has; a name that begins or ends with
+# _ stands for all that end or begin so
+missing_names() {
+  local name
+  grep -oE '`[a-z_][a-z0-9]*(_[a-z0-9]+)+_?\*?(\(\))?`' "$1" | tr -d '`()*' | sort -u |
+    while read -r name; do
+      case "$name" in
+        _*) grep -q -- "$name\$" "$words" ;;
+        *_) grep -q "^$name" "$words" ;;
+        *) grep -qx "$name" "$words" ;;
+      esac || echo "  $1 names $name, which is nowhere in the sources"
+    done
+}
+
+# broken_links DOCUMENT: links to files of the tree
+broken_links() {
+  local target
+  grep -oE '\]\([^)# ]+' "$1" | cut -c3- | grep -v '^https\?:' | sort -u | while read -r target; do
+    [ -e "$(dirname "$1")/$target" ] || echo "  $1 links to $target, which is not there"
+  done
+}
+
+for document in README.md CONTRIBUTING.md CHANGELOG.md docs/*.md; do
+  expect_empty "links of $document" "$(broken_links "$document")"
+done
+# what users' own files and options are called stands in the others too
+for document in CONTRIBUTING.md docs/architecture.md docs/theory.md; do
+  expect_empty "files in $document" "$(missing_files "$document")"
+  expect_empty "names in $document" "$(missing_names "$document")"
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
