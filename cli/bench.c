@@ -1,8 +1,10 @@
 /* carom bench: runs the measurements of bench/ and prints their tables. */
 #include "bench/bench.h"
 
+#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/common.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 
 #include <math.h>

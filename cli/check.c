@@ -1,9 +1,11 @@
 /* carom check: every derivative against finite differences, a table. */
 #include "cli/commands.h"
-#include "cli/common.h"
 #include "cli/derivative_check.h"
 #include "cli/failure.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/setup.h"
 
 #include <math.h>
 #include <stdio.h>

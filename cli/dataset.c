@@ -1,8 +1,10 @@
 /* carom dataset: chunks of trajectories to learn from, simulated or cut from given trajectories. */
+#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/common.h"
 #include "cli/dataset_options.h"
 #include "cli/failure.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 
 #include <stdio.h>

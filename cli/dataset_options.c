@@ -1,8 +1,8 @@
 #include "cli/dataset_options.h"
 
 #include "base/error.h"
-#include "cli/common.h"
 #include "cli/progress.h"
+#include "cli/run_options.h"
 
 #include <limits.h>
 

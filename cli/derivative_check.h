@@ -14,7 +14,7 @@
 #ifndef CAROM_CLI_DERIVATIVE_CHECK_H
 #define CAROM_CLI_DERIVATIVE_CHECK_H
 
-#include "cli/common.h"
+#include "cli/setup.h"
 
 enum {
   CHUNK_STATES = 5,

@@ -1,7 +1,9 @@
 /* carom evaluate: how well a trained model predicts, and what it learned beside the truth. */
+#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/common.h"
 #include "cli/evaluate_run.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,8 @@
 #include "cli/evaluate_run.h"
 
-#include "cli/common.h"
 #include "cli/failure.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,8 +1,10 @@
 /* carom gradient: the loss mean |prediction - target| and its gradient. */
 #include "cli/commands.h"
-#include "cli/common.h"
 #include "cli/failure.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/setup.h"
 
 #include <math.h>
 #include <stdio.h>

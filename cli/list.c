@@ -1,6 +1,8 @@
 /* carom list: the built-in scenes. */
+#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/common.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>

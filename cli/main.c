@@ -1,8 +1,8 @@
 /* carom: the program. Finds the subcommand and hands over. */
 #include "carom.h"
+#include "cli/arguments.h"
 #include "cli/blas_kernels.h"
 #include "cli/commands.h"
-#include "cli/common.h"
 
 #include <argp.h>
 #include <errno.h>

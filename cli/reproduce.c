@@ -1,8 +1,10 @@
 /* carom reproduce: the paper's experiments, run after run, and their tables. */
+#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/common.h"
 #include "cli/evaluate_run.h"
 #include "cli/failure.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/reproduce_target.h"
 #include "cli/train_command.h"
 #include "cli/train_run.h"

@@ -1,6 +1,6 @@
 #include "cli/reproduce_rows.h"
 
-#include "cli/common.h"
+#include "cli/output.h"
 #include "cli/template.h"
 
 #include <math.h>

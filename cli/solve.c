@@ -1,7 +1,9 @@
 /* carom solve: one cone program from a file. */
+#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/common.h"
 #include "cli/failure.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 
 #include <stdio.h>
 #include <stdlib.h>

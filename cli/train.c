@@ -1,7 +1,9 @@
 /* carom train: from trajectories to masses, a potential, friction and restitution. */
+#include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/common.h"
 #include "cli/failure.h"
+#include "cli/messages.h"
+#include "cli/output.h"
 #include "cli/train_command.h"
 #include "cli/train_run.h"
 

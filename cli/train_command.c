@@ -1,6 +1,6 @@
 #include "cli/train_command.h"
 
-#include "cli/common.h"
+#include "cli/run_options.h"
 
 #include <ctype.h>
 #include <stdio.h>

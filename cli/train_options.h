@@ -2,7 +2,7 @@
 #ifndef CAROM_CLI_TRAIN_OPTIONS_H
 #define CAROM_CLI_TRAIN_OPTIONS_H
 
-#include "cli/common.h"
+#include "cli/arguments.h"
 #include "cli/dataset_options.h"
 #include "io/run_config.h"
 

@@ -1,0 +1,58 @@
+#include "cli/messages.h"
+
+#include "cli/arguments.h"
+#include "cli/progress.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int report_failure(const char *command, const carom_error *error) {
+  if (error->status == CAROM_INTERRUPTED || interrupted()) {
+    fprintf(stderr, "carom %s: interrupted, nothing was written\n", command);
+    return EXIT_INTERRUPTED;
+  }
+  fprintf(stderr, "carom %s: %s\n", command, error->message);
+  return EXIT_FAILURE;
+}
+
+void report_unsolved_with(const char *command, const carom_report *report, const char *more) {
+  if (report->failed_programs == 0) return;
+  fprintf(stderr,
+          "carom %s: WARNING: %lld of %lld cone programs were NOT solved (worst residual %.2g); "
+          "the best impulses found were used.%s\n",
+          command, (long long)report->failed_programs, (long long)report->programs,
+          report->worst_residual, more);
+}
+
+void report_unsolved(const char *command, const carom_report *report) {
+  report_unsolved_with(command, report, "");
+}
+
+void report_trouble(const char *command, const carom_report *report, const char *dump_folder) {
+  if (report->failed_programs == 0) return;
+  report_unsolved(command, report);
+  if (dump_folder == NULL) {
+    fputs("  --dump-failures DIR writes them to files that `carom solve FILE` replays.\n", stderr);
+  } else {
+    fprintf(stderr, "  The first ones are in %s: replay with `carom solve %s/cone-000.json`.\n",
+            dump_folder, dump_folder);
+  }
+}
+
+void describe_time_step(carom_dt_source from, const char *path, char *text, size_t size) {
+  switch (from) {
+    case CAROM_DT_OF_ATTRIBUTE: snprintf(text, size, "attribute dt of %s", path); return;
+    case CAROM_DT_OF_TIMES: snprintf(text, size, "times /t of %s", path); return;
+    case CAROM_DT_OF_SCENE: break;
+  }
+  snprintf(text, size, "the scene's%s%s%s", path != NULL ? ": " : "", path != NULL ? path : "",
+           path != NULL ? " has neither dt nor /t" : "");
+}
+
+void report_time_step(const char *command, carom_dt_source from, double dt, const char *path) {
+  if (from != CAROM_DT_OF_SCENE) return;
+  fprintf(stderr,
+          "carom %s: %s has neither the attribute dt nor times /t: the time step of the scene, %g, "
+          "is taken\n",
+          command, path, dt);
+}

@@ -1,0 +1,84 @@
+#include "cli/setup.h"
+
+#include "cli/failure.h"
+
+#include <stdlib.h>
+
+static void apply_options(const run_options *given, setup *s) {
+  carom_rollout_options *o = &s->options;
+  if (given->steps >= 0) o->steps = given->steps;
+  if (given->dt > 0.0) o->dt = given->dt;
+  if (given->substeps > 0) o->substeps = given->substeps;
+  if (given->integrator >= 0) o->integrator = (carom_integrator)given->integrator;
+  if (given->dynamics >= 0) o->dynamics = (carom_dynamics)given->dynamics;
+  if (given->contact >= 0) o->contact = (carom_contact_model)given->contact;
+  if (given->no_compensation) o->penetration_compensation = false;
+  if (given->compensation_steps > 0.0) o->compensation_steps = given->compensation_steps;
+  if (given->stop_target_gradient) o->stop_target_gradient = true;
+  if (given->smoothing > 0.0) o->cone.smoothing = given->smoothing;
+  if (given->cone_tolerance > 0.0) o->cone.tolerance = given->cone_tolerance;
+  o->threads = given->general.threads;
+}
+
+static carom_status load_parameters(const run_options *given, setup *s, carom_error *error) {
+  s->theta = malloc(sizeof(double) * (size_t)(carom_parameters_count(s->system) + 1));
+  if (s->theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  carom_parameters_default(s->system, s->theta);
+  if (given->parameters != NULL) {
+    carom_status status = carom_parameters_read(s->system, given->parameters, s->theta, error);
+    if (status != CAROM_OK) return status;
+  }
+  if (given->epsilon >= 0.0) {
+    s->theta[carom_parameters_segment(s->system, CAROM_REGULARIZER).offset] = given->epsilon;
+  }
+  return CAROM_OK;
+}
+
+carom_status setup_load(const run_options *given, setup *s, carom_error *error) {
+  *s = (setup){0};
+  carom_status status = carom_system_load(given->scene, &s->system, error);
+  if (status != CAROM_OK) return status;
+  s->info = carom_system_describe(s->system);
+  s->options = carom_rollout_default_options(s->system);
+  apply_options(given, s);
+  status = load_parameters(given, s, error);
+  if (status != CAROM_OK) setup_close(s);
+  return status;
+}
+
+size_t state_size(const setup *s) {
+  return (size_t)s->info.point_count * (size_t)s->info.dimension;
+}
+
+static carom_status read_states(const run_options *given, setup *s, carom_error *error) {
+  carom_states read;
+  carom_status status = carom_states_read(s->system, given->init, &read, error);
+  if (status != CAROM_OK) return status;
+  s->batch = read.batch;
+  s->x0 = read.x;
+  s->v0 = read.v;
+  status = carom_system_check_states(s->system, s->batch, s->x0, s->v0, given->tolerance, error);
+  return status == CAROM_OK ? CAROM_OK : fail_at(error, given->init);
+}
+
+int drawn_states(const run_options *given) { return given->sample > 0 ? given->sample : 1; }
+
+carom_status setup_states(const run_options *given, setup *s, carom_error *error) {
+  if (given->init != NULL) return read_states(given, s, error);
+  s->batch = drawn_states(given);
+  size_t bytes = sizeof(double) * state_size(s) * (size_t)s->batch;
+  s->x0 = malloc(bytes);
+  s->v0 = malloc(bytes);
+  if (s->x0 == NULL || s->v0 == NULL) {
+    return fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d initial states", s->batch);
+  }
+  return carom_system_sample(s->system, given->seed, s->batch, s->x0, s->v0, error);
+}
+
+void setup_close(setup *s) {
+  carom_system_destroy(s->system);
+  free(s->theta);
+  free(s->x0);
+  free(s->v0);
+  *s = (setup){0};
+}
