@@ -1,6 +1,7 @@
 #include "cli/train_run.h"
 
 #include "cli/failure.h"
+#include "cli/messages.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -63,6 +63,15 @@ broken_links() {
   done
 }
 
+# missing_in_picture FILE: identifiers in the text of a picture
+missing_in_picture() {
+  local name
+  grep -oE '[a-z]+(_[a-z]+)+' "$1" | sort -u | while read -r name; do
+    grep -qx "$name" "$words" || echo "  $1 names $name, which is nowhere in the sources"
+  done
+}
+expect_empty "names in architecture.svg" "$(missing_in_picture docs/architecture.svg)"
+
 for document in README.md CONTRIBUTING.md CHANGELOG.md docs/*.md; do
   expect_empty "links of $document" "$(broken_links "$document")"
 done
