@@ -120,6 +120,10 @@ void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gra
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
+/* The network's unit of length by the data's: potentials like gravity are nearly linear, and softplus
+ * units bend less over small inputs (gyro: error 1.5e-5 with 3, 4.2e-5 with 1, 2.0e-5 with 6). */
+static const double NETWORK_REACH = 3;
+
 // the model's lengths and speed: those of its options, or 1 for numbers as they are
 static void set_units(carom_model *m) {
   const carom_model_options *o = &m->options;
@@ -130,7 +134,7 @@ static void set_units(carom_model *m) {
     const double reach = scaled && m->system->bodies[i].rigid ? body_reach(m->system, i) : 0;
     m->body_lengths[i] = reach > 0 ? reach : m->length;
   }
-  m->potential.length = m->length;
+  m->potential.length = scaled ? NETWORK_REACH * m->length : 1;
   m->potential.energy = m->speed * m->speed;
 }
 

@@ -4,7 +4,7 @@
  * distance whatever the unit: the same data in centimetres is another problem. With a length L and a
  * speed S of the data and a length l_b of each rigid body,
  *   the loss sees   x / L, v / S, with c + l_b (tip - c) in the place of each tip,
- *   the potential   is S^2 N(x / L) (nn/network_potential.h),
+ *   the potential   is S^2 N(x / 3 L) (nn/network_potential.h),
  *   second moments  start at l_b^2,
  * and every number that is learned is free of units. */
 #ifndef CAROM_LEARN_UNITS_H
