@@ -17,6 +17,9 @@
  *    carom_status; the message (what, where, what to do) is in the caller's carom_error, which may
  *    be NULL. An *error* is a bad call or bad input. How well a contact problem was solved is not
  *    an error but a number in a carom_report.
+ *  - A pointer that may be NULL is said to be so; any other NULL is CAROM_INVALID_ARGUMENT, and
+ *    what the function would have made is NULL. Functions without a status answer NULL with something
+ *    harmless: 0, NULL, "", zeros, NaN for an energy; destroying NULL does nothing.
  *  - Derivatives are vector-Jacobian products: `foo_vjp` takes the cotangents (`*_bar`) of what
  *    `foo` computes and gives those of its inputs.
  *  - Names are carom_<object>_<verb>. The object comes first, the carom_error last. What _create,
@@ -88,7 +91,7 @@ typedef struct carom_system carom_system;
 CAROM_API carom_status carom_system_load(const char *name_or_path, carom_system **system,
                                          carom_error *error);
 
-/* Makes a system from scene text; `origin` names the text in messages. */
+/* Makes a system from scene text; `origin` names the text in messages and may be NULL. */
 CAROM_API carom_status carom_system_parse(const char *json, size_t length, const char *origin,
                                           carom_system **system, carom_error *error);
 
@@ -261,7 +264,8 @@ typedef struct carom_cone_solver carom_cone_solver;
 CAROM_API carom_status carom_cone_solver_create(carom_cone_solver **solver, carom_error *error);
 CAROM_API void carom_cone_solver_destroy(carom_cone_solver *solver);
 
-/* Solves; f is [C]. A bad call is an error; how it was solved is in `info` (may be NULL). */
+/* Solves; f is [C]. A bad call is an error; how it was solved is in `info` (may be NULL); options may
+ * be NULL for the defaults. */
 CAROM_API carom_status carom_cone_solver_solve(carom_cone_solver *solver,
                                                const carom_cone_program *program,
                                                const carom_cone_options *options, double *f,
@@ -363,7 +367,7 @@ CAROM_API carom_status carom_system_simulate(const carom_system *system,
                                              uint8_t *contacts, carom_report *report,
                                              carom_error *error);
 
-/* Kinetic and potential energy of one state. theta may be NULL. */
+/* Kinetic and potential energy of one state. theta may be NULL, and so may either energy. */
 CAROM_API void carom_system_energy(const carom_system *system, const double *theta, const double *x,
                                    const double *v, double *kinetic, double *potential);
 
@@ -617,7 +621,7 @@ CAROM_API double carom_property_value(const carom_property *property, const doub
 
 /* Loss mean |predicted - true| over all entries of (x, v), in the model's scales, of `count` chunks,
  * each predicted from its first state, and its gradient [parameter_count] (NULL: the loss alone).
- * `indices` picks chunks (NULL: the first `count`). report may be NULL. */
+ * `indices` picks chunks (NULL: the first `count`). loss and report may be NULL. */
 CAROM_API carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
                                         const int *indices, double *loss, double *gradient,
                                         carom_report *report, carom_error *error);
@@ -693,16 +697,18 @@ CAROM_API carom_status carom_trainer_create(carom_model *model, const carom_data
                                             carom_trainer **trainer, carom_error *error);
 CAROM_API void carom_trainer_destroy(carom_trainer *trainer);
 
-/* One optimiser step on chosen training chunks. */
+/* One optimiser step on chosen training chunks (indices NULL: the first `count`); loss may be
+ * NULL. */
 CAROM_API carom_status carom_trainer_step(carom_trainer *trainer, int count, const int *indices,
                                           double *loss, carom_error *error);
 
-/* One pass over the training chunks. A loss or gradient that is not finite is an error
- * (CAROM_NUMERICAL_FAILURE) and leaves parameters and optimiser as they were before that batch. */
+/* One pass over the training chunks; result may be NULL. A loss or gradient that is not finite is
+ * an error (CAROM_NUMERICAL_FAILURE) and leaves parameters and optimiser as they were before that
+ * batch. */
 CAROM_API carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result,
                                            carom_error *error);
 
-/* All epochs that are left; the callback sees each one and may end it by returning false
+/* All epochs that are left; the callback (or NULL) sees each one and may end it by returning false
  * (CAROM_INTERRUPTED). */
 typedef bool (*carom_epoch_callback)(void *user, const carom_epoch *result);
 CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback,

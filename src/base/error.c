@@ -42,6 +42,10 @@ carom_status error_prefix(carom_error *error, const char *format, ...) {
   return error->status;
 }
 
+carom_status error_null(carom_error *error, const char *function, const char *argument) {
+  return error_set(error, CAROM_INVALID_ARGUMENT, "%s: %s is NULL", function, argument);
+}
+
 carom_status error_clear(carom_error *error) {
   if (error != NULL) {
     error->status = CAROM_OK;

@@ -29,9 +29,7 @@ const char *carom_cone_status_text(carom_cone_status status) {
 }
 
 carom_status carom_cone_solver_create(carom_cone_solver **solver, carom_error *error) {
-  if (solver == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_cone_solver_create: solver is NULL; pass the address of a pointer");
+  REQUIRE(solver, error);
   *solver = calloc(1, sizeof **solver);
   if (*solver == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "carom_cone_solver_create: out of memory");
@@ -128,9 +126,9 @@ static void copy_program(carom_cone_solver *solver, const carom_cone_program *pr
 carom_status carom_cone_solver_solve(carom_cone_solver *solver, const carom_cone_program *program,
                                      const carom_cone_options *options, double *f,
                                      carom_cone_info *info, carom_error *error) {
-  if (solver == NULL || program == NULL || (f == NULL && program->contact_count > 0))
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_cone_solver_solve: solver, program or f is NULL");
+  REQUIRE(solver, error);
+  REQUIRE(program, error);
+  if (program->contact_count > 0) REQUIRE(f, error);
   carom_cone_options chosen = options != NULL ? *options : carom_cone_default_options();
   carom_status status = options_check(&cone_option_table, &chosen, error);
   if (status == CAROM_OK) status = check_program(program, error);
@@ -162,14 +160,14 @@ static void matrix_cotangent(int size, const double *f, const cone_cotangents *b
 carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_bar, double *A_bar,
                                    double *b_bar, double *mu_bar, double *lower_bar,
                                    carom_error *error) {
-  if (solver == NULL || !solver->solved)
+  REQUIRE(solver, error);
+  if (!solver->solved)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_cone_solver_vjp: there is no solution to differentiate; call "
                      "carom_cone_solver_solve first");
   int count = solver->program.contact_count, size = solver->program.shape.size;
   if (count == 0) return error_clear(error);
-  if (f_bar == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_cone_solver_vjp: f_bar is NULL");
+  REQUIRE(f_bar, error);
 
   arena *scratch = &solver->scratch;
   arena_mark mark = arena_save(scratch);

@@ -121,6 +121,8 @@ void atomic_file_discard(atomic_file *file) {
 
 carom_status carom_file_write(const char *path, const void *bytes, size_t size,
                               carom_error *error) {
+  REQUIRE(path, error);
+  if (size > 0) REQUIRE(bytes, error);
   atomic_file file;
   carom_status status = atomic_file_open(path, &file, error);
   if (status != CAROM_OK) return status;
@@ -131,6 +133,7 @@ carom_status carom_file_write(const char *path, const void *bytes, size_t size,
 }
 
 carom_status carom_file_check(const char *path, carom_error *error) {
+  REQUIRE(path, error);
   atomic_file file;
   carom_status status = atomic_file_open(path, &file, error);
   if (status == CAROM_OK) atomic_file_discard(&file);

@@ -120,7 +120,8 @@ static carom_status write_training(h5_writer *writer, const carom_trainer *t, ca
 }
 
 carom_status carom_model_save(const carom_model *model, const char *path, carom_error *error) {
-  if (model == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the model is NULL");
+  REQUIRE(model, error);
+  REQUIRE(path, error);
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
@@ -129,6 +130,8 @@ carom_status carom_model_save(const carom_model *model, const char *path, carom_
 
 carom_status carom_trainer_save(const carom_trainer *trainer, const char *path,
                                 carom_error *error) {
+  REQUIRE(trainer, error);
+  REQUIRE(path, error);
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
@@ -264,8 +267,9 @@ static carom_status read_model(h5_reader *reader, void *user, carom_error *error
 carom_status carom_model_load(const carom_system *system, const char *path, carom_model **model,
                               carom_error *error) {
   if (model != NULL) *model = NULL;
-  if (system == NULL || model == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_load: a pointer is NULL");
+  REQUIRE(system, error);
+  REQUIRE(path, error);
+  REQUIRE(model, error);
   model_target target = {system, model};
   carom_status status = h5_read_file(path, read_model, &target, error);
   return status == CAROM_OK ? error_clear(error) : status;
@@ -396,6 +400,8 @@ static carom_status read_training(h5_reader *reader, void *user, carom_error *er
 }
 
 carom_status carom_trainer_restore(carom_trainer *trainer, const char *path, carom_error *error) {
+  REQUIRE(trainer, error);
+  REQUIRE(path, error);
   carom_status status = h5_read_file(path, read_training, trainer, error);
   return status == CAROM_OK ? error_clear(error) : status;
 }

@@ -51,6 +51,8 @@ static void put_program(FILE *out, const carom_cone_program *p) {
 
 carom_status carom_cone_program_write(const carom_cone_program *program, const char *path,
                                       carom_error *error) {
+  REQUIRE(program, error);
+  REQUIRE(path, error);
   // the text is made in memory, so that a full disk shows in one place
   char *text = NULL;
   size_t length = 0;
@@ -200,7 +202,9 @@ static carom_status take_program(const char *path, const json_t *root, carom_con
 
 carom_status carom_cone_program_read(const char *path, carom_cone_program *program,
                                      carom_error *error) {
-  *program = (carom_cone_program){0};
+  if (program != NULL) *program = (carom_cone_program){0};
+  REQUIRE(path, error);
+  REQUIRE(program, error);
   FILE *file = fopen(path, "rb");
   if (file == NULL) {
     return error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", path, strerror(errno));
@@ -219,6 +223,7 @@ carom_status carom_cone_program_read(const char *path, carom_cone_program *progr
 }
 
 void carom_cone_program_free(carom_cone_program *program) {
+  if (program == NULL) return;
   free((void *)program->A);
   free((void *)program->b);
   free((void *)program->mu);

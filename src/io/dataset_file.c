@@ -54,6 +54,9 @@ static carom_status write_split(h5_writer *writer, const carom_system_info *info
 
 carom_status carom_dataset_write(const carom_dataset *dataset, const carom_system *system,
                                  const char *path, carom_error *error) {
+  REQUIRE(dataset, error);
+  REQUIRE(system, error);
+  REQUIRE(path, error);
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
@@ -172,6 +175,8 @@ static carom_status read_is_cut(h5_reader *reader, void *user, carom_error *erro
 }
 
 carom_status carom_dataset_is_cut(const char *path, bool *is_cut, carom_error *error) {
+  REQUIRE(path, error);
+  REQUIRE(is_cut, error);
   return h5_read_file(path, read_is_cut, is_cut, error);
 }
 
@@ -197,7 +202,10 @@ static carom_status cut(dataset_target *target, const carom_dataset_options *opt
 carom_status carom_dataset_read(const carom_system *system, const char *path,
                                 const carom_dataset_options *options, carom_dataset **dataset,
                                 carom_error *error) {
-  *dataset = NULL;
+  if (dataset != NULL) *dataset = NULL;
+  REQUIRE(system, error);
+  REQUIRE(path, error);
+  REQUIRE(dataset, error);
   dataset_target target = {.system = system};
   carom_status status = h5_read_file(path, read_target, &target, error);
   if (status == CAROM_OK && target.made == NULL) {

@@ -117,6 +117,7 @@ static json_t *evaluation_to_json(const carom_system *system, const evaluation *
 }
 
 char *carom_evaluation_json(const carom_evaluation *e, const carom_system *system) {
+  if (e == NULL || system == NULL) return NULL;
   json_t *value = evaluation_to_json(system, e);
   char *text = value != NULL ? json_dumps(value, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(value);
@@ -192,6 +193,9 @@ static void put_times(sink *s, const evaluation *e, double *values) {
 
 carom_status carom_evaluation_write(const evaluation *e, const carom_system *system,
                                     const char *path, carom_error *error) {
+  if (e == NULL) return error_null(error, __func__, "evaluation");
+  REQUIRE(system, error);
+  REQUIRE(path, error);
   const carom_system_info info = carom_system_describe(system);
   size_t room = (size_t)info.contact_count + (size_t)info.body_count * (size_t)info.dimension +
                 (size_t)e->extended.states + (size_t)e->chunk.states;

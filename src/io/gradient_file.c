@@ -1,5 +1,6 @@
 #include "io/gradient_file.h"
 
+#include "base/error.h"
 #include "io/h5_file.h"
 
 static carom_status write_states(h5_writer *writer, const carom_system_info *info,
@@ -35,14 +36,17 @@ static carom_status write_parameters(h5_writer *writer, const carom_system *syst
   return status;
 }
 
-carom_status carom_gradient_write(const carom_gradient *data, const carom_system *system,
+carom_status carom_gradient_write(const carom_gradient *gradient, const carom_system *system,
                                   const char *path, carom_error *error) {
+  REQUIRE(gradient, error);
+  REQUIRE(system, error);
+  REQUIRE(path, error);
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
   const carom_system_info info = carom_system_describe(system);
-  status = h5_write_origin(writer, info.json, data->dt, error);
-  if (status == CAROM_OK) status = write_states(writer, &info, data, error);
-  if (status == CAROM_OK) status = write_parameters(writer, system, data, error);
+  status = h5_write_origin(writer, info.json, gradient->dt, error);
+  if (status == CAROM_OK) status = write_states(writer, &info, gradient, error);
+  if (status == CAROM_OK) status = write_parameters(writer, system, gradient, error);
   return h5_writer_finish(writer, status, error);
 }

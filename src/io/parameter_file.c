@@ -124,6 +124,9 @@ static carom_status read_target(h5_reader *reader, void *user, carom_error *erro
 
 carom_status carom_parameters_read(const carom_system *system, const char *path, double *theta,
                                    carom_error *error) {
+  REQUIRE(system, error);
+  REQUIRE(path, error);
+  REQUIRE(theta, error);
   parameter_target target = {system, theta};
   return h5_read_file(path, read_target, &target, error);
 }
@@ -142,6 +145,9 @@ static carom_status write_entry(h5_writer *writer, const carom_system *system, c
 
 carom_status carom_parameters_write(const carom_system *system, const double *theta,
                                     const char *path, carom_error *error) {
+  REQUIRE(system, error);
+  REQUIRE(theta, error);
+  REQUIRE(path, error);
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;

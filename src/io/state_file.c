@@ -7,17 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-carom_status carom_states_write(const carom_states *data, const carom_system *system,
+carom_status carom_states_write(const carom_states *states, const carom_system *system,
                                 const char *path, carom_error *error) {
+  REQUIRE(states, error);
+  REQUIRE(system, error);
+  REQUIRE(path, error);
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
   const carom_system_info info = carom_system_describe(system);
-  const h5_axis axes[] = {
-      {"samples", data->batch}, {"points", data->point_count}, {"dimension", data->dimension}};
+  const h5_axis axes[] = {{"samples", states->batch},
+                          {"points", states->point_count},
+                          {"dimension", states->dimension}};
   status = h5_write_origin(writer, info.json, info.dt, error);
-  if (status == CAROM_OK) status = h5_write_doubles(writer, "x", 3, axes, data->x, error);
-  if (status == CAROM_OK) status = h5_write_doubles(writer, "v", 3, axes, data->v, error);
+  if (status == CAROM_OK) status = h5_write_doubles(writer, "x", 3, axes, states->x, error);
+  if (status == CAROM_OK) status = h5_write_doubles(writer, "v", 3, axes, states->v, error);
   return h5_writer_finish(writer, status, error);
 }
 
@@ -69,14 +73,18 @@ static carom_status read_target(h5_reader *reader, void *user, carom_error *erro
   return status;
 }
 
-carom_status carom_states_read(const carom_system *system, const char *path, carom_states *data,
+carom_status carom_states_read(const carom_system *system, const char *path, carom_states *states,
                                carom_error *error) {
-  *data = (carom_states){0};
-  states_target target = {system, data};
+  if (states != NULL) *states = (carom_states){0};
+  REQUIRE(system, error);
+  REQUIRE(path, error);
+  REQUIRE(states, error);
+  states_target target = {system, states};
   return h5_read_file(path, read_target, &target, error);
 }
 
 void carom_states_free(carom_states *data) {
+  if (data == NULL) return;
   free(data->x);
   free(data->v);
   *data = (carom_states){0};

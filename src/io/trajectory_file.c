@@ -17,21 +17,25 @@ static carom_status write_times(h5_writer *writer, const carom_trajectories *dat
   return status;
 }
 
-carom_status carom_trajectories_write(const carom_trajectories *data, const carom_system *system,
-                                      const char *path, carom_error *error) {
+carom_status carom_trajectories_write(const carom_trajectories *trajectories,
+                                      const carom_system *system, const char *path,
+                                      carom_error *error) {
+  REQUIRE(trajectories, error);
+  REQUIRE(system, error);
+  REQUIRE(path, error);
   h5_writer *writer;
   carom_status status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
-  const h5_axis axes[] = {{"samples", data->batch},
-                          {"states", data->state_count},
-                          {"points", data->point_count},
-                          {"dimension", data->dimension}};
-  status = h5_write_origin(writer, carom_system_describe(system).json, data->dt, error);
-  if (status == CAROM_OK) status = h5_write_doubles(writer, "x", 4, axes, data->x, error);
-  if (status == CAROM_OK) status = h5_write_doubles(writer, "v", 4, axes, data->v, error);
-  if (status == CAROM_OK) status = write_times(writer, data, error);
-  if (status == CAROM_OK && data->contact != NULL) {
-    status = h5_write_bytes(writer, "contact", 2, axes, data->contact, error);
+  const h5_axis axes[] = {{"samples", trajectories->batch},
+                          {"states", trajectories->state_count},
+                          {"points", trajectories->point_count},
+                          {"dimension", trajectories->dimension}};
+  status = h5_write_origin(writer, carom_system_describe(system).json, trajectories->dt, error);
+  if (status == CAROM_OK) status = h5_write_doubles(writer, "x", 4, axes, trajectories->x, error);
+  if (status == CAROM_OK) status = h5_write_doubles(writer, "v", 4, axes, trajectories->v, error);
+  if (status == CAROM_OK) status = write_times(writer, trajectories, error);
+  if (status == CAROM_OK && trajectories->contact != NULL) {
+    status = h5_write_bytes(writer, "contact", 2, axes, trajectories->contact, error);
   }
   return h5_writer_finish(writer, status, error);
 }
@@ -161,13 +165,17 @@ static carom_status read_target(h5_reader *reader, void *user, carom_error *erro
 }
 
 carom_status carom_trajectories_read(const carom_system *system, const char *path,
-                                     carom_trajectories *data, carom_error *error) {
-  *data = (carom_trajectories){0};
-  trajectory_target target = {system, data};
+                                     carom_trajectories *trajectories, carom_error *error) {
+  if (trajectories != NULL) *trajectories = (carom_trajectories){0};
+  REQUIRE(system, error);
+  REQUIRE(path, error);
+  REQUIRE(trajectories, error);
+  trajectory_target target = {system, trajectories};
   return h5_read_file(path, read_target, &target, error);
 }
 
 void carom_trajectories_free(carom_trajectories *data) {
+  if (data == NULL) return;
   free(data->x);
   free(data->v);
   free(data->t);

@@ -66,6 +66,7 @@ int chunk_pick(const uint8_t *flags, int states, int chunk, bool with_contact, c
 }
 
 int carom_chunks_with_contact(const carom_chunks *chunks) {
+  if (chunks == NULL || chunks->contact == NULL) return 0;
   int count = 0;
   for (int k = 0; k < chunks->count; k++)
     count += chunk_touches(chunks->contact + (size_t)k * (size_t)chunks->states, chunks->states);
@@ -162,6 +163,10 @@ static void count_active(void *user, int chunk, int64_t state, const contact_lis
 
 carom_status carom_chunks_count_contacts(const carom_chunks *chunks, const carom_system *system,
                                          carom_contact_count *counts, carom_error *error) {
+  REQUIRE(chunks, error);
+  REQUIRE(system, error);
+  REQUIRE(counts, error);
+  if (chunks->count > 0) REQUIRE(chunks->x, error);
   const size_t possible = (size_t)system->contact_count;
   memset(counts, 0, sizeof *counts * possible);
   contact_counter counter = {calloc(possible + 1, sizeof(last_seen)), counts};

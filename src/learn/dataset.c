@@ -34,12 +34,13 @@ int dataset_split_size(const carom_dataset_options *options, int split) {
 }
 
 const carom_chunks *carom_dataset_split(const carom_dataset *dataset, carom_split split) {
+  if (dataset == NULL || (int)split < 0 || split >= CAROM_SPLIT_COUNT) return NULL;
   return dataset_split((carom_dataset *)dataset, (int)split);
 }
 
 const char *carom_split_name(carom_split split) {
   static const char *const names[SPLIT_COUNT] = {"train", "val", "test"};
-  return names[split];
+  return (int)split >= 0 && split < CAROM_SPLIT_COUNT ? names[split] : "";
 }
 
 uint64_t dataset_seed(uint64_t seed, int split, dataset_purpose purpose, uint64_t index) {
@@ -274,8 +275,9 @@ carom_status carom_dataset_generate(const carom_system *system,
                                     const carom_dataset_options *options, carom_dataset **dataset,
                                     carom_error *error) {
   if (dataset != NULL) *dataset = NULL;
-  if (system == NULL || options == NULL || dataset == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_dataset_generate: a pointer is NULL");
+  REQUIRE(system, error);
+  REQUIRE(options, error);
+  REQUIRE(dataset, error);
   carom_status status = options_check(&dataset_option_table, options, error);
   if (status != CAROM_OK) return status;
   if (options->steps < options->chunk - 1)

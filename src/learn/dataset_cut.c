@@ -246,9 +246,11 @@ carom_status carom_dataset_from_trajectories(const carom_system *system, double 
                                              const carom_dataset_options *options,
                                              carom_dataset **dataset, carom_error *error) {
   if (dataset != NULL) *dataset = NULL;
-  if (system == NULL || x == NULL || v == NULL || options == NULL || dataset == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_dataset_from_trajectories: a pointer is NULL");
+  REQUIRE(system, error);
+  REQUIRE(x, error);
+  REQUIRE(v, error);
+  REQUIRE(options, error);
+  REQUIRE(dataset, error);
   carom_status status = check_arguments(options, dt, count, states, error);
   if (status != CAROM_OK) return status;
   carom_dataset *made = calloc(1, sizeof *made);

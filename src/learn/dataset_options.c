@@ -31,6 +31,6 @@ const option_table dataset_option_table = OPTION_TABLE(fields);
 carom_dataset_options carom_dataset_default_options(const carom_system *system) {
   carom_dataset_options options = {0};
   options_set_defaults(&dataset_option_table, &options);
-  options.steps = system->steps;
+  if (system != NULL) options.steps = system->steps;
   return options;
 }

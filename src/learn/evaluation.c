@@ -361,11 +361,15 @@ static carom_status evaluate_properties(evaluator *e, const carom_chunks *train,
 
 double carom_parameters_mass_ratio(const carom_system *system, const double *theta,
                                    int body_index) {
+  if (system == NULL || theta == NULL || body_index < 0 || body_index >= system->body_count)
+    return NAN;
   const double *log_mass = theta + carom_parameters_segment(system, CAROM_LOG_MASS).offset;
   return exp(log_mass[body_index] - log_mass[0]);
 }
 
 double carom_parameters_inertia(const carom_system *system, const double *theta, int body_index) {
+  if (system == NULL || theta == NULL || body_index < 0 || body_index >= system->body_count)
+    return NAN;
   const double *log_moment = theta + carom_parameters_segment(system, CAROM_LOG_MOMENT).offset +
                              body_index * system->dimension;
   double sum = 0;
@@ -374,7 +378,8 @@ double carom_parameters_inertia(const carom_system *system, const double *theta,
 }
 
 bool carom_system_body_is_rigid(const carom_system *system, int body_index) {
-  return system->bodies[body_index].rigid;
+  const bool known = system != NULL && body_index >= 0 && body_index < system->body_count;
+  return known && system->bodies[body_index].rigid;
 }
 
 static carom_status evaluate_all(evaluator *e, const carom_chunks *train, carom_error *error) {
@@ -415,8 +420,9 @@ carom_status carom_model_evaluate(carom_model *model, const carom_dataset *datas
                                   carom_split split, const carom_evaluation_options *options,
                                   carom_evaluation **result, carom_error *error) {
   if (result != NULL) *result = NULL;
-  if (model == NULL || dataset == NULL || result == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "model, data set or result is NULL");
+  REQUIRE(model, error);
+  REQUIRE(dataset, error);
+  if (result == NULL) return error_null(error, __func__, "evaluation");
   if ((int)split < 0 || split >= CAROM_SPLIT_COUNT)
     return error_set(error, CAROM_INVALID_ARGUMENT, "%d is no split of a data set", (int)split);
   const double dt = carom_model_describe(model).options.dt;

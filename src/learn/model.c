@@ -139,10 +139,11 @@ static void set_units(carom_model *m) {
 }
 
 carom_status carom_model_create(const carom_system *system, const carom_model_options *options,
-                                carom_model **model_out, carom_error *error) {
-  if (model_out != NULL) *model_out = NULL;
-  if (system == NULL || options == NULL || model_out == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_create: a pointer is NULL");
+                                carom_model **model, carom_error *error) {
+  if (model != NULL) *model = NULL;
+  REQUIRE(system, error);
+  REQUIRE(options, error);
+  REQUIRE(model, error);
   carom_status status = check_options(options, error);
   if (status != CAROM_OK) return status;
   carom_model *m = calloc(1, sizeof *m);
@@ -169,7 +170,7 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
   network_potential_set(&m->potential, m->parameters + m->network, rounded);
   set_units(m);
   initialise(m);
-  *model_out = m;
+  *model = m;
   return error_clear(error);
 }
 
@@ -185,21 +186,24 @@ void carom_model_destroy(carom_model *model_in) {
 }
 
 carom_model_info carom_model_describe(const carom_model *m) {
+  if (m == NULL) return (carom_model_info){0};
   return (carom_model_info){.system = m->system,
                             .options = m->options,
                             .parameter_count = m->parameter_count,
                             .array_count = m->array_count};
 }
 
-double *carom_model_parameters(carom_model *m) { return m->parameters; }
+double *carom_model_parameters(carom_model *m) { return m != NULL ? m->parameters : NULL; }
 
 carom_array_info carom_model_array(const carom_model *m, int index) {
-  if (index < 0 || index >= m->array_count) return (carom_array_info){.name = ""};
+  if (m == NULL || index < 0 || index >= m->array_count) return (carom_array_info){.name = ""};
   return m->arrays[index];
 }
 
-void carom_model_theta(const carom_model *m, double *theta) { model_expand(m, theta); }
+void carom_model_theta(const carom_model *m, double *theta) {
+  if (m != NULL && theta != NULL) model_expand(m, theta);
+}
 
 void carom_model_set_threads(carom_model *model, int threads) {
-  model->options.threads = threads > 0 ? threads : 0;
+  if (model != NULL) model->options.threads = threads > 0 ? threads : 0;
 }

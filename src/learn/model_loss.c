@@ -139,10 +139,11 @@ static void add_shards(const carom_model *m, double *gradient) {
     model_expand_vjp(m, b->theta_bars + (size_t)i * (size_t)b->parameter_count, gradient);
 }
 
-static carom_status check_chunks(const carom_model *m, const carom_chunks *chunks, int count,
-                                 const int *indices, carom_error *error) {
-  if (m == NULL || chunks == NULL || chunks->x == NULL || chunks->v == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_loss: a pointer is NULL");
+static carom_status check_chunks(const carom_chunks *chunks, int count, const int *indices,
+                                 carom_error *error) {
+  if (chunks->x == NULL || chunks->v == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_loss: chunks->%c is NULL",
+                     chunks->x == NULL ? 'x' : 'v');
   if (count < 1 || chunks->states < 2)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_model_loss: %d chunks of %d states; at least one chunk of two states "
@@ -170,10 +171,13 @@ static carom_status take_parameters(carom_model *m, carom_error *error) {
   return CAROM_OK;
 }
 
-carom_status carom_model_loss(carom_model *m, const carom_chunks *chunks, int count,
+carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
                               const int *indices, double *loss, double *gradient,
                               carom_report *report, carom_error *error) {
-  carom_status status = check_chunks(m, chunks, count, indices, error);
+  REQUIRE(model, error);
+  REQUIRE(chunks, error);
+  carom_model *m = model;
+  carom_status status = check_chunks(chunks, count, indices, error);
   if (status == CAROM_OK) status = reserve(m, count, chunks->states, gradient != NULL, error);
   if (status == CAROM_OK) status = take_parameters(m, error);
   if (status != CAROM_OK) return status;
@@ -203,12 +207,20 @@ carom_status carom_model_loss(carom_model *m, const carom_chunks *chunks, int co
 
 /* ---- prediction ------------------------------------------------------------------------------ */
 
-carom_status carom_model_predict(carom_model *m, int batch, int steps, const double *x0,
+carom_status carom_model_predict(carom_model *model, int batch, int steps, const double *x0,
                                  const double *v0, double *x, double *v, uint8_t *contacts,
                                  carom_report *report, carom_error *error) {
-  if (m == NULL || x0 == NULL || v0 == NULL || x == NULL || v == NULL || batch < 1 || steps < 0)
+  REQUIRE(model, error);
+  REQUIRE(x0, error);
+  REQUIRE(v0, error);
+  REQUIRE(x, error);
+  REQUIRE(v, error);
+  if (batch < 1 || steps < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_model_predict: a pointer is NULL, the batch empty or steps negative");
+                     "carom_model_predict: batch is %d and steps is %d; they must be at least 1 "
+                     "and 0",
+                     batch, steps);
+  carom_model *m = model;
   batch_executor b;
   prediction_batch(&b, m, steps, batch < LEARN_SHARD ? batch : LEARN_SHARD, BATCH_FORWARD);
   carom_status status = batch_reserve(&b, batch, false, error);
@@ -224,11 +236,15 @@ carom_status carom_model_predict(carom_model *m, int batch, int steps, const dou
   return status == CAROM_OK ? error_clear(error) : status;
 }
 
-carom_status carom_model_potential(carom_model *m, int count, const double *x, double *value,
+carom_status carom_model_potential(carom_model *model, int count, const double *x, double *value,
                                    carom_error *error) {
-  if (m == NULL || x == NULL || value == NULL || count < 0)
+  REQUIRE(model, error);
+  REQUIRE(x, error);
+  REQUIRE(value, error);
+  if (count < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_model_potential: a pointer is NULL or the count negative");
+                     "carom_model_potential: count is %d, must be at least 0", count);
+  carom_model *m = model;
   arena scratch;
   arena_init(&scratch);
   gemm_begin();

@@ -40,6 +40,7 @@ const option_table model_option_table = OPTION_TABLE(fields);
 carom_model_options carom_model_default_options(const carom_system *system) {
   carom_model_options options = {0};
   options_set_defaults(&model_option_table, &options);
+  if (system == NULL) return options;
   options.shared_properties = system->shared_properties;
   options.dt = system->dt;
   return options;
@@ -65,6 +66,8 @@ const char *carom_model_name(int index) {
 
 carom_status carom_model_options_by_name(carom_model_options *options, const char *name,
                                          carom_error *error) {
+  REQUIRE(options, error);
+  REQUIRE(name, error);
   for (int i = 0; i < NAME_COUNT; i++) {
     if (strcmp(name, names[i].name) != 0) continue;
     options->contact = names[i].contact;
@@ -78,7 +81,7 @@ carom_status carom_model_options_by_name(carom_model_options *options, const cha
 }
 
 const char *carom_model_options_name(const carom_model_options *o) {
-  for (int i = 0; i < NAME_COUNT; i++)
+  for (int i = 0; o != NULL && i < NAME_COUNT; i++)
     if (names[i].contact == o->contact && names[i].dynamics == o->dynamics) return names[i].name;
   return "";
 }

@@ -60,16 +60,14 @@ carom_option_info carom_option_describe(carom_options of, int index) {
   return info;
 }
 
-static carom_status find(carom_options of, const void *options, const char *name,
-                         const option_field **found, carom_error *error) {
+static carom_status find(carom_options of, const char *name, const option_field **found,
+                         carom_error *error) {
   static const char *const structs[] = {"carom_cone_options", "carom_rollout_options",
                                         "carom_dataset_options", "carom_model_options",
                                         "carom_trainer_options"};
   const option_table *table = option_table_of(of);
   if (table == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "%d names no struct of options", (int)of);
-  if (options == NULL || name == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "the options or the name of one is NULL");
   *found = option_find(table, name);
   if (*found != NULL) return CAROM_OK;
   return error_set(error, CAROM_INVALID_ARGUMENT,
@@ -79,20 +77,24 @@ static carom_status find(carom_options of, const void *options, const char *name
 
 carom_status carom_option_set(carom_options of, void *options, const char *name, const char *text,
                               carom_error *error) {
+  REQUIRE(options, error);
+  REQUIRE(name, error);
+  REQUIRE(text, error);
   const option_field *f;
-  carom_status status = find(of, options, name, &f, error);
+  carom_status status = find(of, name, &f, error);
   if (status != CAROM_OK) return status;
-  if (text == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "%s: the text is NULL", name);
   status = option_set_text(f, options, name, text, error);
   return status == CAROM_OK ? error_clear(error) : status;
 }
 
 carom_status carom_option_get(carom_options of, const void *options, const char *name, char *text,
                               size_t size, carom_error *error) {
+  REQUIRE(options, error);
+  REQUIRE(name, error);
+  REQUIRE(text, error);
   const option_field *f;
-  carom_status status = find(of, options, name, &f, error);
+  carom_status status = find(of, name, &f, error);
   if (status != CAROM_OK) return status;
-  if (text == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "%s: the text is NULL", name);
   char whole[OPTION_TEXT];
   option_text(f, options, whole);
   if (strlen(whole) >= size)
@@ -104,8 +106,9 @@ carom_status carom_option_get(carom_options of, const void *options, const char 
 
 carom_status carom_options_check(carom_options of, const void *options, carom_error *error) {
   const option_table *table = option_table_of(of);
-  if (table == NULL || options == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_options_check: there are no options");
+  REQUIRE(options, error);
+  if (table == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "%d names no struct of options", (int)of);
   carom_status status = options_check(table, options, error);
   return status == CAROM_OK ? error_clear(error) : status;
 }

@@ -72,16 +72,21 @@ carom_status properties_make(const carom_system *system, const carom_model_optio
 
 carom_status carom_model_properties(const carom_model *model, carom_properties *properties,
                                     carom_error *error) {
+  if (properties != NULL) *properties = (carom_properties){0};
+  REQUIRE(model, error);
+  REQUIRE(properties, error);
   const carom_model_options options = carom_model_describe(model).options;
   return properties_make(carom_model_describe(model).system, &options, properties, error);
 }
 
 void carom_properties_free(carom_properties *list) {
+  if (list == NULL) return;
   free(list->items);
   *list = (carom_properties){0};
 }
 
 double carom_property_value(const carom_property *p, const double *theta) {
+  if (p == NULL || theta == NULL) return NAN;
   const double value = theta[p->entry];
   if (!p->logarithm) return value;
   return exp(p->reference >= 0 ? value - theta[p->reference] : value);

@@ -94,8 +94,10 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
                                   const carom_trainer_options *options, carom_trainer **trainer,
                                   carom_error *error) {
   if (trainer != NULL) *trainer = NULL;
-  if (model == NULL || dataset == NULL || options == NULL || trainer == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_trainer_create: a pointer is NULL");
+  REQUIRE(model, error);
+  REQUIRE(dataset, error);
+  REQUIRE(options, error);
+  REQUIRE(trainer, error);
   carom_status status = options_check(&trainer_option_table, options, error);
   if (status == CAROM_OK) status = check_dataset(model, dataset, error);
   if (status != CAROM_OK) return status;
@@ -234,7 +236,7 @@ static carom_status check_indices(const carom_trainer *t, int count, const int *
 
 carom_status carom_trainer_step(carom_trainer *trainer, int count, const int *indices, double *loss,
                                 carom_error *error) {
-  if (trainer == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the trainer is NULL");
+  REQUIRE(trainer, error);
   carom_status status = check_indices(trainer, count, indices, error);
   if (status != CAROM_OK) return status;
   const double rate = trainer_rate(&trainer->options, trainer->state.epochs_done + 1);
@@ -382,7 +384,7 @@ static double seconds_now(void) {
 }
 
 carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, carom_error *error) {
-  if (trainer == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the trainer is NULL");
+  REQUIRE(trainer, error);
   const double start = seconds_now();
   carom_epoch made = {.learning_rate =
                           trainer_rate(&trainer->options, trainer->state.epochs_done + 1)};
@@ -397,7 +399,7 @@ carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, ca
 
 carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback, void *user,
                                carom_error *error) {
-  if (trainer == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the trainer is NULL");
+  REQUIRE(trainer, error);
   while (trainer->state.epochs_done < trainer->options.epochs) {
     carom_epoch result;
     carom_status status = carom_trainer_epoch(trainer, &result, error);
@@ -411,6 +413,7 @@ carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback call
 }
 
 carom_trainer_info carom_trainer_describe(const carom_trainer *trainer) {
+  if (trainer == NULL) return (carom_trainer_info){.best_loss = INFINITY};
   const training_state *s = &trainer->state;
   return (carom_trainer_info){.epochs_done = s->epochs_done,
                               .batches_done = s->batches_done,

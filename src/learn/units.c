@@ -85,9 +85,9 @@ static bool usable(double value) { return isfinite(value) && value > 0; }
 
 carom_status carom_model_options_by_data(carom_model_options *options, const carom_system *system,
                                          const carom_dataset *dataset, carom_error *error) {
-  if (system == NULL || dataset == NULL || options == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_model_options_by_data: a pointer is NULL");
+  REQUIRE(options, error);
+  REQUIRE(system, error);
+  REQUIRE(dataset, error);
   const carom_chunks *chunks = &dataset->train;
   if (chunks->count < 1 || chunks->states < 1 || chunks->x == NULL || chunks->v == NULL)
     return error_set(error, CAROM_INVALID_DATA, "the data has no training chunks");

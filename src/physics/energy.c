@@ -1,9 +1,12 @@
 #include "physics/potential.h"
 
-#include <stdlib.h>
+#include <math.h>
 
 void carom_system_energy(const carom_system *system, const double *theta, const double *x,
                          const double *v, double *kinetic, double *potential_energy) {
+  if (kinetic != NULL) *kinetic = NAN;
+  if (potential_energy != NULL) *potential_energy = NAN;
+  if (system == NULL || x == NULL || v == NULL) return;
   mechanics m;
   arena scratch;
   arena_init(&scratch);

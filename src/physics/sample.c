@@ -26,9 +26,12 @@ static carom_status sample_one(const carom_system *s, uint64_t seed, int index, 
 
 carom_status carom_system_sample(const carom_system *system, uint64_t seed, int count, double *x0,
                                  double *v0, carom_error *error) {
-  if (system == NULL || x0 == NULL || v0 == NULL || count < 0)
+  REQUIRE(system, error);
+  REQUIRE(x0, error);
+  REQUIRE(v0, error);
+  if (count < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_system_sample: a pointer is NULL or the count negative");
+                     "carom_system_sample: count is %d, must be at least 0", count);
   size_t size = (size_t)system->coordinate_count;
   contact_list active;
   contact_list_init(&active);

@@ -45,8 +45,9 @@ static carom_status rollout_make(const carom_system *system, const carom_rollout
 carom_status carom_rollout_create(const carom_system *system, const carom_rollout_options *options,
                                   int batch, carom_rollout **rollout, carom_error *error) {
   if (rollout != NULL) *rollout = NULL;
-  if (system == NULL || options == NULL || rollout == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_rollout_create: a pointer is NULL");
+  REQUIRE(system, error);
+  REQUIRE(options, error);
+  REQUIRE(rollout, error);
   carom_status status = rollout_make(system, options, batch, BATCH_REVERSE_LATER, rollout, error);
   if (status != CAROM_OK) return status;
   carom_rollout *r = *rollout;
@@ -83,8 +84,6 @@ void rollout_set_potential(carom_rollout *rollout, const potential *other) {
 
 static carom_status check_inputs(const carom_rollout *r, const double *theta, const double *x0,
                                  const double *v0, carom_error *error) {
-  if (x0 == NULL || v0 == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "the initial state is NULL");
   carom_status status = carom_parameters_check(r->system, theta, error);
   if (status != CAROM_OK) return status;
   size_t size = (size_t)r->system->coordinate_count;
@@ -123,23 +122,32 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
 
 carom_status carom_rollout_run(carom_rollout *rollout, const double *theta, const double *x0,
                                const double *v0, carom_error *error) {
-  if (rollout == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the rollout is NULL");
+  REQUIRE(rollout, error);
+  REQUIRE(x0, error);
+  REQUIRE(v0, error);
   return rollout_execute(rollout, theta, x0, v0, error);
 }
 
-const double *carom_rollout_positions(const carom_rollout *rollout) { return rollout->states.x; }
-const double *carom_rollout_velocities(const carom_rollout *rollout) { return rollout->states.v; }
-const uint8_t *carom_rollout_contacts(const carom_rollout *rollout) {
-  return rollout->states.contacts;
+const double *carom_rollout_positions(const carom_rollout *rollout) {
+  return rollout != NULL ? rollout->states.x : NULL;
 }
-carom_report carom_rollout_report(const carom_rollout *rollout) { return rollout->batch.report; }
+const double *carom_rollout_velocities(const carom_rollout *rollout) {
+  return rollout != NULL ? rollout->states.v : NULL;
+}
+const uint8_t *carom_rollout_contacts(const carom_rollout *rollout) {
+  return rollout != NULL ? rollout->states.contacts : NULL;
+}
+carom_report carom_rollout_report(const carom_rollout *rollout) {
+  return rollout != NULL ? rollout->batch.report : (carom_report){0};
+}
 
 /* ---- the derivative -------------------------------------------------------------------------- */
 
-carom_status carom_rollout_vjp(carom_rollout *r, const double *x_bar, const double *v_bar,
+carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar, const double *v_bar,
                                double *x0_bar, double *v0_bar, double *theta_bar,
                                carom_error *error) {
-  if (r == NULL) return error_set(error, CAROM_INVALID_ARGUMENT, "the rollout is NULL");
+  REQUIRE(rollout, error);
+  carom_rollout *r = rollout;
   if (!r->has_run)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "the rollout has no finished run to differentiate; call carom_rollout_run");
@@ -152,13 +160,14 @@ carom_status carom_rollout_vjp(carom_rollout *r, const double *x_bar, const doub
 
 int carom_rollout_failure_count(const carom_rollout *rollout) {
   int count = 0;
-  for (int shard = 0; shard < rollout->batch.shard_count; shard++)
+  for (int shard = 0; rollout != NULL && shard < rollout->batch.shard_count; shard++)
     count += rollout->batch.results[shard].failures.count;
   return count < PROGRAM_LOG_MOST ? count : PROGRAM_LOG_MOST;
 }
 
 carom_cone_program carom_rollout_failure(const carom_rollout *rollout, int index) {
-  for (int shard = 0; shard < rollout->batch.shard_count; shard++) {
+  for (int shard = 0; rollout != NULL && index >= 0 && shard < rollout->batch.shard_count;
+       shard++) {
     const program_log *log = &rollout->batch.results[shard].failures;
     if (index < log->count) return log->programs[index];
     index -= log->count;
@@ -174,8 +183,12 @@ carom_status carom_system_simulate(const carom_system *system, const carom_rollo
                                    const double *theta, int batch, const double *x0,
                                    const double *v0, double *x, double *v, uint8_t *contacts,
                                    carom_report *report, carom_error *error) {
-  if (system == NULL || options == NULL || x == NULL || v == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_system_simulate: a pointer is NULL");
+  REQUIRE(system, error);
+  REQUIRE(options, error);
+  REQUIRE(x0, error);
+  REQUIRE(v0, error);
+  REQUIRE(x, error);
+  REQUIRE(v, error);
   carom_rollout *r;
   carom_status status = rollout_make(system, options, batch, BATCH_FORWARD, &r, error);
   if (status != CAROM_OK) return status;

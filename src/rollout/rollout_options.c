@@ -46,6 +46,7 @@ const option_table rollout_option_table = OPTION_TABLE(fields);
 carom_rollout_options carom_rollout_default_options(const carom_system *system) {
   carom_rollout_options options = {0};
   options_set_defaults(&rollout_option_table, &options);
+  if (system == NULL) return options;
   options.steps = system->steps;
   options.dt = system->dt;
   options.integrator = system->integrator;

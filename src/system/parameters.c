@@ -5,14 +5,17 @@
 #include "base/error.h"
 #include "system/system.h"
 
-int carom_parameters_count(const carom_system *system) { return system->parameter_count; }
+int carom_parameters_count(const carom_system *system) {
+  return system != NULL ? system->parameter_count : 0;
+}
 
 carom_segment_info carom_parameters_segment(const carom_system *system, carom_segment segment) {
-  bool known = (int)segment >= 0 && (int)segment < CAROM_SEGMENT_COUNT;
+  bool known = system != NULL && (int)segment >= 0 && (int)segment < CAROM_SEGMENT_COUNT;
   return known ? system->segments[segment] : (carom_segment_info){.name = ""};
 }
 
 void carom_parameters_default(const carom_system *system, double *theta) {
+  if (system == NULL || theta == NULL) return;
   const carom_segment_info *segments = system->segments;
   int d = system->dimension;
   double *log_mass = theta + segments[CAROM_LOG_MASS].offset;
@@ -55,8 +58,8 @@ static void describe_entry(const carom_system *system, carom_segment segment, in
 
 carom_status carom_parameters_check(const carom_system *system, const double *theta,
                                     carom_error *error) {
-  if (system == NULL || theta == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_parameters_check: NULL argument");
+  REQUIRE(system, error);
+  REQUIRE(theta, error);
   for (int s = 0; s < CAROM_SEGMENT_COUNT; s++) {
     const carom_segment_info *segment = &system->segments[s];
     for (int i = 0; i < segment->size; i++) {

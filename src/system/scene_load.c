@@ -59,8 +59,8 @@ static carom_status fail_to_open(const char *path, int cause, carom_error *error
 carom_status carom_system_load(const char *name_or_path, carom_system **system,
                                carom_error *error) {
   if (system != NULL) *system = NULL;
-  if (name_or_path == NULL || system == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_system_load: NULL argument");
+  REQUIRE(name_or_path, error);
+  REQUIRE(system, error);
   const char *builtin = find_builtin(name_or_path);
   if (builtin != NULL)
     return carom_system_parse(builtin, strlen(builtin), name_or_path, system, error);

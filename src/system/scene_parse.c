@@ -79,8 +79,8 @@ static carom_status parse_text(carom_system *system, const char *origin, size_t 
 carom_status carom_system_parse(const char *json, size_t length, const char *origin,
                                 carom_system **system, carom_error *error) {
   if (system != NULL) *system = NULL;
-  if (json == NULL || system == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_system_parse: NULL argument");
+  REQUIRE(json, error);
+  REQUIRE(system, error);
   if (origin == NULL) origin = "scene";
   if (length > MAX_TEXT)
     return error_set(error, CAROM_INVALID_SCENE, "%.200s: a scene may have %d MB at most", origin,

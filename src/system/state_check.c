@@ -79,9 +79,14 @@ carom_status state_check(const carom_system *system, const double *x, const doub
 
 carom_status carom_system_check_states(const carom_system *system, int count, const double *x,
                                        const double *v, double tolerance, carom_error *error) {
-  if (system == NULL || x == NULL || v == NULL || count < 0 || !(tolerance >= 0))
+  REQUIRE(system, error);
+  REQUIRE(x, error);
+  REQUIRE(v, error);
+  if (count < 0 || !(tolerance >= 0))
     return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_system_check_states: NULL, a negative count or a bad tolerance");
+                     "carom_system_check_states: count is %d and tolerance %g; neither may be "
+                     "negative",
+                     count, tolerance);
   for (int i = 0; i < count; i++) {
     if (state_check(system, x, v, tolerance, state_speed(system, v), error) != CAROM_OK) {
       error_prefix(error, "state %d", i);

@@ -67,6 +67,7 @@ static bool is_conservative(const carom_system *s) {
 }
 
 carom_system_info carom_system_describe(const carom_system *system) {
+  if (system == NULL) return (carom_system_info){.name = "", .description = "", .json = ""};
   return (carom_system_info){.name = system->name,
                              .description = system->description,
                              .json = system->json,
@@ -83,7 +84,8 @@ carom_system_info carom_system_describe(const carom_system *system) {
 }
 
 const char *carom_system_body_id(const carom_system *system, int index) {
-  return index >= 0 && index < system->body_count ? system->bodies[index].id : NULL;
+  return system != NULL && index >= 0 && index < system->body_count ? system->bodies[index].id
+                                                                    : NULL;
 }
 
 // the pair i < j whose properties stand at an index: row i of the triangle has n - 1 - i pairs
@@ -96,9 +98,9 @@ static void pair_of_property(const carom_system *s, int property, int *i, int *j
 
 void carom_system_contact_label(const carom_system *system, int contact, char *buffer,
                                 size_t size) {
-  if (size == 0) return;
+  if (buffer == NULL || size == 0) return;
   buffer[0] = '\0';
-  if (contact < 0 || contact >= system->contact_count) return;
+  if (system == NULL || contact < 0 || contact >= system->contact_count) return;
   if (contact >= system->limit_property_first) {
     const limit *l = &system->limits[contact - system->limit_property_first];
     snprintf(buffer, size, "%s", l->label);

@@ -1,0 +1,32 @@
+/* The functions that carom.h declares, read from it as text. */
+#ifndef CAROM_TESTS_HEADER_TEXT_H
+#define CAROM_TESTS_HEADER_TEXT_H
+
+#include <stdbool.h>
+
+enum { MOST_ARGUMENTS = 16, MOST_FUNCTIONS = 200 };
+
+/* Callbacks are pointers; an out-pointer is a pointer to a pointer. */
+typedef enum argument_kind { POINTER, OUT_POINTER, INTEGER, OTHER } argument_kind;
+
+typedef struct argument {
+  char name[32];
+  argument_kind kind;
+} argument;
+
+typedef struct function {
+  char name[64];
+  bool returns_status;
+  int count;
+  argument arguments[MOST_ARGUMENTS];
+} function;
+
+typedef struct function_list {
+  int count;
+  function functions[MOST_FUNCTIONS];
+} function_list;
+
+/* In the order of the header. The test fails where it cannot be understood. */
+void header_functions(function_list *list);
+
+#endif

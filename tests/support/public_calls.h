@@ -1,0 +1,84 @@
+/* Calls of every public function with one argument spoilt: a pointer that is NULL, an int that is out
+ * of range. A new function takes a thunk, which passes pointers by P and ints by N, and a line in the
+ * table of engine_calls.c or learning_calls.c. */
+#ifndef CAROM_TESTS_PUBLIC_CALLS_H
+#define CAROM_TESTS_PUBLIC_CALLS_H
+
+#include "carom.h"
+
+enum { BATCH = 2, STEPS = 4, CHUNK = 3, MOST_NUMBERS = 4096 };
+
+/* Objects that calls use and leave usable. */
+typedef struct call_objects {
+  carom_system *system;
+  carom_rollout *rollout;
+  carom_dataset *dataset;
+  carom_model *model;
+  carom_trainer *trainer;
+  carom_evaluation *evaluation;
+  carom_cone_solver *solver;
+  double theta[MOST_NUMBERS], x0[MOST_NUMBERS], v0[MOST_NUMBERS];
+  double x[MOST_NUMBERS], v[MOST_NUMBERS];
+} call_objects;
+
+extern call_objects have;
+
+/* Files are written to the working folder. */
+void public_calls_prepare(void);
+void public_calls_finish(void);
+
+/* What `have` is made with. */
+carom_rollout_options small_rollout_options(void);
+carom_dataset_options small_dataset_options(void);
+carom_model_options small_model_options(void);
+carom_trainer_options small_trainer_options(void);
+carom_cone_program small_program(void);
+
+carom_states some_states(void);
+carom_trajectories some_trajectories(void);
+carom_dataset *make_dataset(void);
+carom_model *make_model(void);
+carom_trainer *make_trainer(void);
+
+/* What out-pointers hold before a call. */
+extern void *const garbage;
+
+/* The argument that is spoilt, if any, and whether the thunk has passed it on. */
+typedef struct trial {
+  const char *name;
+  int number; /* what it is, if it is an int; a pointer is NULL */
+  bool passed;
+  carom_error error;
+} trial;
+
+typedef struct outcome {
+  carom_status status;
+  bool harmless;    /* of a function without a status: what it gave for NULL hurts nobody */
+  const void *made; /* what the out-pointer holds afterwards */
+} outcome;
+
+/* Whether it is this argument. Thunks call their trial `t`. */
+bool is_spoilt(trial *t, const char *name);
+#define P(name, value) (is_spoilt(t, #name) ? NULL : (value))
+#define N(name, value) (is_spoilt(t, #name) ? t->number : (value))
+#define ERROR P(error, &t->error)
+
+/* Names are separated by spaces; every `error` may be NULL. */
+typedef struct public_call {
+  const char *function;
+  outcome (*try)(trial *t);
+  const char *optional; /* pointers that may be NULL */
+} public_call;
+
+#define ROW(name, optional) \
+  { "carom_" #name, try_##name, optional }
+
+/* The tables of systems, cone programs and rollouts, and of data, models and training; a row without
+ * a name ends them. */
+extern const public_call engine_calls[], learning_calls[];
+
+/* By index, and by name; NULL if there is none. */
+const public_call *public_call_at(int index);
+const public_call *public_call_of(const char *function);
+
+#endif
