@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "base/semidefinite.h"
 #include "carom.h"
+#include "contact/program_log.h"
 #include "io/cone_file.h"
 #include "support/cone_fixture.h"
 #include "support/differences.h"
@@ -245,6 +247,61 @@ static void test_duplicates_share(void **state) {
   assert_optimal(&program, s.f, 1e-13);
   assert_near(s.f[0], s.f[2], 1e-14);
   assert_near(s.f[1], s.f[3], 1e-14);
+}
+
+// two equal contacts and a third that nothing couples to them; b of the third as given
+static carom_cone_status status_beside_duplicates(double sliding, const double *third) {
+  double A[21] = {0}, mu[] = {0.5, 0.5, 0.5}, lower[] = {0, 0, 0};
+  double b[] = {-1, sliding, -1, sliding, third[0], third[1]};
+  cone_program program = dense_program(3, 2, A, b, mu, lower, &memory);
+  for (int i = 0; i < 4; i++)
+    for (int j = 0; j <= i; j++) A[envelope_at(&program.shape, i, j)] = i % 2 == j % 2;
+  for (int i = 4; i < 6; i++) A[envelope_at(&program.shape, i, i)] = 1;
+  cone_solution s = solve(&program, 0);
+  assert_true(s.info.singular);
+  assert_optimal(&program, s.f, 1e-12);
+  return s.info.status;
+}
+
+// where minimisers are many, a border is harmless if they cross it, and counts if they do not; a
+// sliding contact that they move jumps when its mu changes
+static void test_borders_beside_selection(void **state) {
+  (void)state;
+  const double leaves[] = {1, 0.1}, grazes[] = {0, 0};
+  assert_int_equal(status_beside_duplicates(0.2, leaves), CAROM_CONE_SOLVED);
+  assert_int_equal(status_beside_duplicates(0.2, grazes), CAROM_CONE_DEGENERATE);
+  assert_int_equal(status_beside_duplicates(2, leaves), CAROM_CONE_DEGENERATE);
+
+  // in large programs borders are not examined, and all count
+  enum { COUNT = 2 * SEMIDEFINITE_DENSE + 1 };
+  double *A = arena_zeros(&memory, COUNT * (COUNT + 1) / 2), *b = arena_doubles(&memory, COUNT);
+  double *zeros = arena_zeros(&memory, COUNT);
+  cone_program program = dense_program(COUNT, 1, A, b, zeros, zeros, &memory);
+  for (int i = 0; i < COUNT; i++) {
+    A[envelope_at(&program.shape, i, i)] = 1;
+    if (i % 2 == 1) A[envelope_at(&program.shape, i, i - 1)] = 1;
+    b[i] = -1;
+  }
+  assert_int_equal(solve(&program, 0).info.status, CAROM_CONE_SOLVED);
+  b[COUNT - 1] = 0;
+  assert_int_equal(solve(&program, 0).info.status, CAROM_CONE_DEGENERATE);
+}
+
+// a failed program is kept with all its numbers
+static void test_program_log(void **state) {
+  (void)state;
+  double A[] = {2, 0.3, 1}, b[] = {-1, 0.7}, mu[] = {0.4, 0.6}, lower[] = {0.1, 0.2};
+  cone_program program = dense_program(2, 1, A, b, mu, lower, &memory);
+  program_log log = {0};
+  program_log_add(&log, &program);
+  assert_int_equal(log.count, 1);
+  const carom_cone_program *kept = &log.programs[0];
+  const double dense[] = {2, 0.3, 0.3, 1};
+  assert_memory_equal(kept->A, dense, sizeof dense);
+  assert_memory_equal(kept->b, b, sizeof b);
+  assert_memory_equal(kept->mu, mu, sizeof mu);
+  assert_memory_equal(kept->lower, lower, sizeof lower);
+  program_log_clear(&log);
 }
 
 // ---- random programs
@@ -603,6 +660,8 @@ int main(void) {
       cmocka_unit_test_setup(test_single_contacts, clear_memory),
       cmocka_unit_test_setup(test_separation, clear_memory),
       cmocka_unit_test_setup(test_duplicates_share, clear_memory),
+      cmocka_unit_test_setup(test_borders_beside_selection, clear_memory),
+      cmocka_unit_test_setup(test_program_log, clear_memory),
       cmocka_unit_test_setup(test_optimality, clear_memory),
       cmocka_unit_test_setup(test_least_norm, clear_memory),
       cmocka_unit_test_setup(test_warm_start, clear_memory),

@@ -237,6 +237,11 @@ static void test_derivative_one_sided(void **state) {
   mu[0] = 0.5;
   s = solve(&program, 0);
   bars = solve_vjp(&program, &s, 0, f_bar);
+
+  // a bound below zero is void, and has no derivative
+  lower[0] = -1;
+  cone_solution unbound = solve(&program, 0);
+  assert_true(solve_vjp(&program, &unbound, 0, f_bar).lower[0] == 0);
   lower[0] = step;
   s = solve(&program, 0);
   assert_near(bars.lower[0], (f_bar[0] * s.f[0] + f_bar[1] * s.f[1]) / step, 1e-6);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "base/semidefinite.h"
 #include "contact/contact_event.h"
 #include "physics/constraints.h"
 #include "support/systems.h"
@@ -32,8 +33,8 @@ typedef struct event_case {
   arena memory;
 } event_case;
 
-static void event_case_open(event_case *c, const char *scene) {
-  c->system = load_system(scene);
+static void event_case_open_system(event_case *c, carom_system *system) {
+  c->system = system;
   arena_init(&c->memory);
   contact_list_init(&c->active);
   mechanics_init(&c->mechanics, c->system);
@@ -41,6 +42,10 @@ static void event_case_open(event_case *c, const char *scene) {
   c->x = calloc((size_t)c->system->coordinate_count, sizeof(double));
   c->v = calloc((size_t)c->system->coordinate_count, sizeof(double));
   c->before = calloc((size_t)c->system->coordinate_count, sizeof(double));
+}
+
+static void event_case_open(event_case *c, const char *scene) {
+  event_case_open_system(c, load_system(scene));
 }
 
 static void event_case_close(event_case *c) {
@@ -429,6 +434,98 @@ static void test_held_axes_in_motion(void **state) {
   }
 }
 
+/* An axis that is held only where two links are in line is free a little off it: mobility goes as the
+ * square of the angle. */
+static void test_nearly_held_axes_are_free(void **state) {
+  (void)state;
+  const double angles[] = {1e-9, 1e-6, 1e-4};
+  event_case c;
+  rng random;
+  event_case_open(&c, CAROM_TEST_DATA "/limited-link.json");
+  rng_seed(&random, 45, 0);
+  assert_true(event_case_draw(&c, &random, 0.3, 0.3));
+  for (int k = 0; k < 3; k++) {
+    const double x[] = {1, 0, 1 + 0.5 * cos(angles[k]), 0.5 * sin(angles[k])};
+    memcpy(c.x, x, sizeof x);
+    collision_detect(c.system, c.x, &c.active);
+    contact_event event;
+    arena_mark mark = arena_save(&c.memory);
+    run_event(&c, CAROM_CM, true, &event);
+    int seen = 0;
+    for (int i = 0; i < event.group.count; i++)
+      if (event.group.contacts[i].id.first == 1) {
+        assert_int_equal(event.held[2 * i], k == 0);
+        seen++;
+      }
+    assert_int_equal(seen, 1);
+    arena_restore(&c.memory, mark);
+  }
+  event_case_close(&c);
+}
+
+/* ---- velocities outside the range of A --------------------------------------------------------- */
+
+/* A box as high as its room touches floor and ceiling with all corners. */
+static const char *const tight_room =
+    "{\"carom\": 1, \"name\": \"tight\", \"dimension\": 2, \"dt\": 0.01, \"steps\": 1,"
+    "\"bodies\": [{\"id\": \"box\", \"type\": \"rigid\", \"mass\": 2,"
+    "\"shape\": {\"type\": \"box\", \"half_extents\": [0.3, 0.5]}}],"
+    "\"planes\": [{\"id\": \"floor\", \"normal\": [0, 1], \"offset\": 0},"
+    "{\"id\": \"ceiling\", \"normal\": [0, -1], \"offset\": 0.99}],"
+    "\"contacts\": {\"friction\": 0.3, \"restitution\": 0},"
+    "\"initial\": {\"sampler\": \"state\", \"bodies\": ["
+    "{\"body\": \"box\", \"position\": [0, 0.495]}]}}";
+
+/* v of a box that falls and slides, its height growing at the rate `drift`. */
+static void set_tight_velocity(event_case *c, double drift) {
+  for (int p = 0; p < c->system->point_count; p++) {
+    c->v[2 * p] = 0.5;
+    c->v[2 * p + 1] = -1 + (p == 2 ? drift : 0);
+  }
+  memcpy(c->before, c->v, sizeof(double) * (size_t)c->system->coordinate_count);
+}
+
+static void tight_open(event_case *c) {
+  event_case_open_system(c, parse_system(tight_room));
+  carom_parameters_default(c->system, c->theta);
+  mechanics_set_parameters(&c->mechanics, c->theta);
+  memcpy(c->x, c->system->initial.x, sizeof(double) * (size_t)c->system->coordinate_count);
+  collision_detect(c->system, c->x, &c->active);
+  assert_int_equal(c->active.count, 4);
+}
+
+/* Without drift nothing fails, although b of the second phase is rounding only, with parts outside the
+ * range of A. With it the programs are unbounded, say so, and have the impulses of the part of b that
+ * impulses can change. */
+static void test_velocities_outside_the_range(void **state) {
+  (void)state;
+  event_case c;
+  tight_open(&c);
+  for (int drifts = 0; drifts < 2; drifts++) {
+    contact_event event;
+    arena_mark mark = arena_save(&c.memory);
+    set_tight_velocity(&c, drifts ? 0.1 : 0);
+    event_impulses impulses = run_event(&c, CAROM_CM, false, &event);
+    assert_int_equal(event_solved(&event, &impulses), !drifts);
+    if (drifts) {
+      assert_int_equal(impulses.compression.info[0].status, CAROM_CONE_UNBOUNDED);
+      double *b = arena_doubles(&c.memory, event.size),
+             *null = arena_doubles(&c.memory, event.size);
+      event_jacobian(&event, c.before, b);
+      memcpy(null, b, sizeof(double) * (size_t)event.size);
+      double threshold = 1e-11 * envelope_largest_diagonal(&event.shape[0], event.A[0]);
+      semidefinite A = semidefinite_make(&event.shape[0], event.A[0], threshold, &c.memory);
+      semidefinite_null(&A, null);
+      for (int i = 0; i < event.size; i++) b[i] -= null[i];
+      phase_problem problem = {b, arena_zeros(&c.memory, event.group.count), b};
+      cone_program program = phase_program(&event, &problem, 0);
+      assert_true(cone_residual(&program, impulses.compression.f, &c.memory) < 1e-9);
+    }
+    arena_restore(&c.memory, mark);
+  }
+  event_case_close(&c);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_event_gives_energy),
@@ -439,6 +536,8 @@ int main(void) {
       cmocka_unit_test(test_held_axes_are_a_limit),
       cmocka_unit_test(test_rigid_bends_do_not_rub),
       cmocka_unit_test(test_held_axes_in_motion),
+      cmocka_unit_test(test_nearly_held_axes_are_free),
+      cmocka_unit_test(test_velocities_outside_the_range),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -299,6 +299,26 @@ static void test_failures_are_kept(void **state) {
   batch_close(&b);
 }
 
+/* Programs that end above the tolerance are failures: smoothed ones cannot reach one below rounding. */
+static void test_inaccurate_programs_are_counted(void **state) {
+  (void)state;
+  batch b;
+  batch_open(&b, "bd5", 4);
+  carom_rollout_options options = carom_rollout_default_options(b.system);
+  options.cone.smoothing = 1e-3;
+  carom_error error;
+  for (int strict = 0; strict < 2; strict++) {
+    if (strict) options.cone.tolerance = 1e-30;
+    carom_rollout *rollout = make_rollout(&b, &options);
+    assert_int_equal(carom_rollout_run(rollout, NULL, b.x0, b.v0, &error), CAROM_OK);
+    carom_report report = carom_rollout_report(rollout);
+    assert_true(report.programs > 0);
+    assert_int_equal(report.failed_programs, strict ? report.programs : 0);
+    carom_rollout_destroy(rollout);
+  }
+  batch_close(&b);
+}
+
 /* The least time steps: none. */
 static void test_zero_steps(void **state) {
   (void)state;
@@ -326,6 +346,7 @@ int main(void) {
       cmocka_unit_test(test_divergence_is_reported),
       cmocka_unit_test(test_progress_can_stop),
       cmocka_unit_test(test_failures_are_kept),
+      cmocka_unit_test(test_inaccurate_programs_are_counted),
       cmocka_unit_test(test_zero_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

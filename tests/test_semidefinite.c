@@ -82,9 +82,35 @@ static void test_banded(void **state) {
   check(400, 300, 4, 399, 1e-4);
 }
 
+// large blocks-of-two matrix with eigenvalues 2 and 2e-6, every third block singular: small eigenvalues
+// far above the threshold are inverted as they are
+static void test_small_eigenvalues(void **state) {
+  (void)state;
+  enum { SIZE = 2 * SEMIDEFINITE_DENSE };
+  int *first = ARENA_ARRAY(&memory, int, SIZE);
+  for (int i = 0; i < SIZE; i++) first[i] = i / 2 * 2;
+  envelope shape = envelope_make(SIZE, first, &memory);
+  double *H = arena_zeros(&memory, shape.start[SIZE]), *x = arena_doubles(&memory, SIZE);
+  for (int i = 0; i < SIZE; i++) {
+    double small = i / 2 % 3 == 0 ? 0 : 1e-6;
+    H[envelope_at(&shape, i, i)] = 1 + small;
+    if (i % 2 == 1) H[envelope_at(&shape, i, i - 1)] = 1 - small;
+    x[i] = small > 0 && i % 2 == 1 ? -1 : 1;
+  }
+  semidefinite h = semidefinite_make(&shape, H, 1e-11, &memory);
+  assert_true(h.rank < SIZE);
+  semidefinite_solve(&h, x);
+  for (int i = 0; i < SIZE; i++) {
+    double expected = i / 2 % 3 == 0 ? 0.5 : i % 2 == 0 ? 5e5 : -5e5;
+    if (!(fabs(x[i] - expected) <= 1e-6 * fabs(expected)))
+      fail_msg("entry %d: %g is not %g", i, x[i], expected);
+  }
+}
+
 int main(void) {
   arena_init(&memory);
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_dense), cmocka_unit_test(test_banded)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_dense), cmocka_unit_test(test_banded),
+                                     cmocka_unit_test(test_small_eigenvalues)};
   int failures = cmocka_run_group_tests(tests, NULL, NULL);
   arena_free(&memory);
   return failures;
