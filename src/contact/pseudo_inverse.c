@@ -12,8 +12,13 @@ static const double RANK_TOLERANCE = 1e-10;
  * smaller one its square, which conditions J J', comes near rounding. */
 static const double TANGENT_WEIGHT = 3e-4;
 
-/* The same as RANK_TOLERANCE for matrices with weighted rows: the weight enters squared, and long
- * chains lower the pivots further, to 1e-15 in crowded ropes; dependent columns leave 1e-16. */
+/* The same for J'J with weighted rows, where the weight enters squared. Dependent columns leave 1e-16;
+ * between that and 1e-14 stand columns that are so nearly dependent that the derivative, which divides
+ * twice, comes out wrong in its second digit: they are left to the semidefinite factor. */
+static const double COLUMN_RANK_TOLERANCE = 1e-13;
+
+/* Pivots of the semidefinite factor of J J' with weighted rows that count as zero, of its largest
+ * diagonal entry: rounding. */
 static const double WEIGHTED_RANK_TOLERANCE = 1e-15;
 
 /* Weights make J J' and J'J badly conditioned: one solve is off by 2e-6 in the median of crowded ropes
@@ -157,7 +162,7 @@ static island_inverse island_inverse_make(const contact_event *e, int island, ar
   envelope columns = column_shape(e, island, inverse.point_count, place, memory);
   if (columns.size <= inverse.shape.size) {
     double *factor = column_matrix(e, island, TANGENT_WEIGHT, &columns, place, memory);
-    if (envelope_factor(&columns, factor, WEIGHTED_RANK_TOLERANCE) > WEIGHTED_RANK_TOLERANCE) {
+    if (envelope_factor(&columns, factor, COLUMN_RANK_TOLERANCE) > COLUMN_RANK_TOLERANCE) {
       inverse.kind = INVERSE_COLUMNS;
       inverse.shape = columns;
       inverse.factor = factor;

@@ -1,5 +1,8 @@
 #include "support/differences.h"
 
+#include "cli/stencil.h"
+
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,4 +44,43 @@ double gradient_error(scalar_function f, void *user, double *values, const doubl
   }
   free(direction);
   return best;
+}
+
+/* f at saved + step * direction */
+static double value_at(scalar_function f, void *user, double *values, const double *saved,
+                       const double *direction, int count, double step) {
+  for (int i = 0; i < count; i++) values[i] = saved[i] + step * direction[i];
+  return f(user);
+}
+
+bool smooth_gradient_error(scalar_function f, void *user, double *values, const double *gradient,
+                           int count, rng *random, double *error) {
+  double *direction = malloc(sizeof(double) * (size_t)(2 * count + 1)), *saved = direction + count;
+  memcpy(saved, values, sizeof(double) * (size_t)count);
+  double along = 0, norm = 0, difference = 0;
+  for (int i = 0; i < count; i++) {
+    direction[i] = rng_normal(random);
+    along += gradient[i] * direction[i];
+    norm += gradient[i] * gradient[i];
+  }
+  stencil st = {.base = f(user)};
+  double size = fmax(1, fabs(st.base));
+  int levels = 0;
+  bool agree = true;
+  for (st.h = 1e-3; st.h > 5e-7; st.h /= 10) {
+    for (int i = 0; i < STENCIL_STEPS; i++) {
+      st.plus[i] = value_at(f, user, values, saved, direction, count, st.h / (1 << i));
+      st.minus[i] = value_at(f, user, values, saved, direction, count, -st.h / (1 << i));
+    }
+    // rounding of the values, somewhat amplified by contacts
+    double noise = 256 * DBL_EPSILON * size / st.h, derivative;
+    if (!stencil_derivative(&st, 1e-3 * size, noise, &derivative)) continue;
+    if (levels++ == 0) difference = derivative;
+    agree = agree && fabs(derivative - difference) <= 1e-6 * fmax(fabs(difference), size) + noise;
+  }
+  memcpy(values, saved, sizeof(double) * (size_t)count);
+  free(direction);
+  double scale = fmax(fmax(fabs(along), fabs(difference)), fmax(0.1 * sqrt(norm), 1e-3 * size));
+  *error = fabs(along - difference) / scale;
+  return levels > 1 && agree;
 }

@@ -2,6 +2,8 @@
 #ifndef CAROM_TESTS_DIFFERENCES_H
 #define CAROM_TESTS_DIFFERENCES_H
 
+#include <stdbool.h>
+
 #include "base/rng.h"
 
 /* A scalar function of `count` numbers, the values being changed in place around the call. */
@@ -18,5 +20,11 @@ double directional_difference(scalar_function f, void *user, double *values,
  * 1e-6: truncation spoils the large ones, rounding the small ones, a wrong gradient all. */
 double gradient_error(scalar_function f, void *user, double *values, const double *gradient,
                       int count, rng *random);
+
+/* The same for functions with kinks: false, with nothing compared, where the values themselves do not
+ * show a derivative (cli/stencil.h). Of four steps from 1e-3 to 1e-6 at least two must be free of kinks,
+ * and those must agree. A wrong gradient has no part in it. */
+bool smooth_gradient_error(scalar_function f, void *user, double *values, const double *gradient,
+                           int count, rng *random, double *error);
 
 #endif
