@@ -10,7 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DATA = 512, KEY_STEPS, KEY_CHECKPOINT, KEY_SPLIT, KEY_NO_TRUTH, KEY_JSON };
+enum {
+  KEY_DATA = 512,
+  KEY_STEPS,
+  KEY_CHECKPOINT,
+  KEY_SPLIT,
+  KEY_NO_TRUTH,
+  KEY_JSON,
+  KEY_OUTPUT = 'o'
+};
 enum { TABLE_ROWS = 30 };
 
 typedef struct arguments {
@@ -30,6 +38,10 @@ static const struct argp_option options[] = {
      "compare with the data alone, not with a simulation of the scene: for data of your own, whose "
      "masses and friction the scene file does not know",
      0},
+    {"output", KEY_OUTPUT, "NAME", 0,
+     "write NAME.json and NAME.h5 instead of DIR/evaluation.json and .h5 (of other data: "
+     "DIR/evaluation-DATA.json and .h5)",
+     0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
     {0}};
 
@@ -45,10 +57,16 @@ static error_t parse(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_SPLIT: a->split = parse_name(state, "--split", text, split_names); return 0;
     case KEY_NO_TRUTH: a->no_truth = true; return 0;
+    case KEY_OUTPUT: a->output = text; return 0;
     case KEY_JSON: all->json = true; return 0;
     case ARGP_KEY_ARG: parse_argument(state, "run folder", text, &a->run); return 0;
     case ARGP_KEY_END:
       if (a->run == NULL) argp_error(state, "a run folder is missing (`carom train -o DIR`)");
+      if (a->no_truth && a->steps > 0)
+        argp_error(state,
+                   "--steps says how far predictions are compared with the scene's own motion, "
+                   "which --no-truth leaves away; for longer ones beside data cut longer chunks "
+                   "(`carom dataset --chunk`) and give them with --data");
       a->threads = all->general.threads;
       return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -111,6 +129,32 @@ static void print_contact_row(const char *label, const carom_evaluation *e, int 
          (long long)states, (long long)chunks);
 }
 
+// what the data leaves open of a property
+static void print_range(const char *property, const char *label, const carom_range *r,
+                        double most) {
+  if (r->determined) return;
+  printf("  %s of %s: not determined by the data", property, label);
+  const bool low = r->low > 0, high = r->high < most;
+  if (low && high)
+    printf(", any from %.3g to %.3g explains it as well", r->low, r->high);
+  else if (low)
+    printf(", at least %.3g", r->low);
+  else if (high)
+    printf(", at most %.3g", r->high);
+  putchar('\n');
+}
+
+static void print_ranges(const char *label, const carom_evaluation *e, int contact) {
+  print_range("friction", label, &e->friction[contact], INFINITY);
+  print_range("restitution", label, &e->restitution[contact], 1);
+}
+
+// training chunks with a contact
+static int count_touching(const evaluate_outcome *o) {
+  const carom_dataset *from = o->training != NULL ? o->training : o->data;
+  return o->result->train_count > 0 ? carom_chunks_with_contact(&from->train) : 0;
+}
+
 static void print_contacts(const evaluate_outcome *o) {
   const carom_evaluation *e = o->result;
   const int count = carom_system_describe(o->system).contact_count;
@@ -121,9 +165,10 @@ static void print_contacts(const evaluate_outcome *o) {
          "scene", "states", "chunks");
   const bool shared = carom_system_describe(o->system).shared_properties;
   if (shared && carom_model_describe(o->model).options.shared_properties) {
-    int64_t states = 0, chunks = carom_chunks_with_contact(&o->data->train);
+    int64_t states = 0, chunks = count_touching(o);
     for (int k = 0; k < count; k++) states += e->counts[k].states;
     print_contact_row("all", e, friction, restitution, states, chunks);
+    print_ranges("all", e, 0);
     return;
   }
   for (int k = 0; k < count && k < TABLE_ROWS; k++) {
@@ -131,6 +176,11 @@ static void print_contacts(const evaluate_outcome *o) {
     carom_system_contact_label(o->system, k, label, sizeof label);
     print_contact_row(label, e, friction + k, restitution + k, e->counts[k].states,
                       e->counts[k].chunks);
+  }
+  for (int k = 0; k < count && k < TABLE_ROWS; k++) {
+    char label[64];
+    carom_system_contact_label(o->system, k, label, sizeof label);
+    print_ranges(label, e, k);
   }
   if (count > TABLE_ROWS) printf("  ... %d more: --json lists all\n", count - TABLE_ROWS);
 }
@@ -175,18 +225,40 @@ static void print_bodies(const evaluate_outcome *o) {
   if (count > TABLE_ROWS) printf("  ... %d more: --json lists all\n", count - TABLE_ROWS);
 }
 
+// what the potential does to bodies, coordinate by coordinate
+static void print_accelerations(const evaluate_outcome *o) {
+  const carom_evaluation *e = o->result;
+  const carom_system_info info = carom_system_describe(o->system);
+  printf("\n  %-20s %12s %12s %12s %12s\n", "acceleration", "mean", "deviation",
+         e->truth_known ? "scene" : "", e->truth_known ? "deviation" : "");
+  for (int k = 0; k < info.body_count && k < TABLE_ROWS; k++)
+    for (int i = 0; i < info.dimension; i++) {
+      const int at = k * info.dimension + i;
+      printf("  %-18.18s %c %12.6g %12.3g", carom_system_body_id(o->system, k), "xyz"[i],
+             e -> acceleration[at], e -> acceleration_spread[at]);
+      if (e->truth_known)
+        printf(" %12.6g %12.3g", e->scene_acceleration[at], e->scene_acceleration_spread[at]);
+      putchar('\n');
+    }
+}
+
 static void print_text(const evaluate_request *a, const evaluate_outcome *o) {
   const carom_model_options used = carom_model_describe(o->model).options;
   const carom_evaluation *e = o->result;
   printf("run            %s: %s of %s, checkpoint %s\n", a->run, carom_model_options_name(&used),
          carom_system_describe(o->system).name, checkpoint_names[a->checkpoint]);
-  printf("data           %d %s chunks of %d states; trained on %d\n", e->chunk.count,
-         split_names[a->split], e->chunk.states, e->train_count);
+  printf("data           %d %s chunks of %d states; ", e->chunk.count, split_names[a->split],
+         e->chunk.states);
+  if (e->train_count > 0)
+    printf("trained on %d\n", e->train_count);
+  else
+    puts("the training data is not there: contacts are not counted");
   print_errors(e);
   print_curve(e->truth_known ? &e->extended : &e->chunk);
   print_contacts(o);
   print_bodies(o);
-  printf("\nwritten        %s/evaluation.json, %s/evaluation.h5\n", a->run, a->run);
+  print_accelerations(o);
+  printf("\nwritten        %s.json, %s.h5\n", o->output, o->output);
 }
 
 int command_evaluate(int argc, char **argv) {

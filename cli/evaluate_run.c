@@ -8,17 +8,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const checkpoint_names[] = {"best", "last", NULL};
 const char *const split_names[] = {"train", "val", "test", NULL};
 
-evaluate_request evaluate_request_default(void) {
-  return (evaluate_request){.steps = carom_evaluation_default_options().steps, .split = CAROM_TEST};
-}
+evaluate_request evaluate_request_default(void) { return (evaluate_request){.split = CAROM_TEST}; }
 
 void evaluate_outcome_free(evaluate_outcome *o) {
   carom_evaluation_destroy(o->result);
   carom_dataset_destroy(o->data);
+  carom_dataset_destroy(o->training);
   carom_model_destroy(o->model);
   carom_system_destroy(o->system);
   run_config_free(&o->config);
@@ -40,20 +40,31 @@ static carom_status load_model(const evaluate_request *a, evaluate_outcome *o, c
   return status;
 }
 
-// the run's data: a path in the configuration is absolute or relative to the run folder
-static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, carom_error *error) {
+// the run's own data: a path in the configuration is absolute or relative to the run folder
+static carom_status read_own(const evaluate_request *a, evaluate_outcome *o, carom_dataset **data,
+                             carom_error *error) {
   char path[PATH_MAX];
-  const char *file = a->data != NULL ? a->data : o->config.data;
+  const char *file = o->config.data;
   carom_dataset_options options = o->config.dataset;
   options.threads = a->threads;
   carom_status status = CAROM_OK;
-  if (a->data == NULL && file[0] != '/') {
+  if (file[0] != '/') {
     status = in_run(a, file, path, error);
     file = path;
   }
-  if (status == CAROM_OK) status = carom_dataset_read(o->system, file, &options, &o->data, error);
+  return status == CAROM_OK ? carom_dataset_read(o->system, file, &options, data, error) : status;
+}
+
+static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, carom_error *error) {
+  const char *file = a->data != NULL ? a->data : o->config.data;
+  carom_dataset_options options = o->config.dataset;
+  options.threads = a->threads;
+  carom_status status = a->data == NULL
+                            ? read_own(a, o, &o->data, error)
+                            : carom_dataset_read(o->system, file, &options, &o->data, error);
   if (status != CAROM_OK) return status;
-  if (a->data != NULL) report_time_step("evaluate", o->data->dt_from, o->data->dt, file);
+  // what the model was trained on, where that is still there
+  if (a->data != NULL) read_own(a, o, &o->training, NULL);
   double dt = carom_model_describe(o->model).options.dt;
   if (fabs(o->data->dt - dt) > 1e-9 * dt)
     return fail(error, CAROM_INVALID_DATA,
@@ -65,26 +76,43 @@ static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, ca
               split_names[a->split]);
 }
 
+/* evaluation in the run folder; of other data evaluation-NAME, NAME its file's without the ending:
+ * what was found on the run's own data stays. */
+static carom_status name_output(const evaluate_request *a, evaluate_outcome *o,
+                                carom_error *error) {
+  const char *slash = a->data != NULL ? strrchr(a->data, '/') : NULL;
+  const char *name = slash != NULL ? slash + 1 : a->data;
+  const char *dot = name != NULL ? strrchr(name, '.') : NULL;
+  const int width = name == NULL ? 0 : dot != NULL ? (int)(dot - name) : (int)strlen(name);
+  const int length = a->output != NULL
+                         ? snprintf(o->output, sizeof o->output, "%s", a->output)
+                         : snprintf(o->output, sizeof o->output, "%s/evaluation%s%.*s", a->run,
+                                    name != NULL ? "-" : "", width, name != NULL ? name : "");
+  if (length >= 0 && length + 6 < (int)sizeof o->output) return CAROM_OK;
+  return fail(error, CAROM_INVALID_ARGUMENT, "%s: the path is too long", a->run);
+}
+
 json_t *evaluate_describe(const evaluate_request *a, const evaluate_outcome *o) {
   const carom_model_options used = carom_model_describe(o->model).options;
   char *text = carom_evaluation_json(o->result, o->system);
   json_t *value = text != NULL ? json_loads(text, 0, NULL) : NULL;
   free(text);
   json_object_set_new(value, "run", json_string(a->run));
+  if (a->data != NULL) json_object_set_new(value, "data", json_string(a->data));
   json_object_set_new(value, "model", json_string(carom_model_options_name(&used)));
   json_object_set_new(value, "checkpoint", json_string(checkpoint_names[a->checkpoint]));
   json_object_set_new(value, "split", json_string(split_names[a->split]));
   return value;
 }
 
-// evaluation.json comes last: a folder that has it is evaluated
+// the JSON comes last: a folder that has it is evaluated
 static carom_status write_files(const evaluate_request *a, const evaluate_outcome *o,
                                 carom_error *error) {
-  char path[PATH_MAX];
-  carom_status status = in_run(a, "evaluation.h5", path, error);
-  if (status == CAROM_OK) status = carom_evaluation_write(o->result, o->system, path, error);
-  if (status == CAROM_OK) status = in_run(a, "evaluation.json", path, error);
+  char path[PATH_MAX + 8];
+  snprintf(path, sizeof path, "%s.h5", o->output);
+  carom_status status = carom_evaluation_write(o->result, o->system, path, error);
   if (status != CAROM_OK) return status;
+  snprintf(path, sizeof path, "%s.json", o->output);
   json_t *value = evaluate_describe(a, o);
   status = write_json(path, value, error);
   json_decref(value);
@@ -97,9 +125,12 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   if (status == CAROM_OK) status = run_config_read(path, &o->config, &o->system, error);
   if (status == CAROM_OK) status = load_model(a, o, error);
   if (status == CAROM_OK) status = load_data(a, o, error);
+  if (status == CAROM_OK) status = name_output(a, o, error);
   if (status != CAROM_OK) return status;
+  static const carom_chunks unknown = {0};
   carom_evaluation_options wanted = carom_evaluation_default_options();
-  wanted.steps = a->steps;
+  if (a->steps > 0) wanted.steps = a->steps;
+  if (a->data != NULL) wanted.train = o->training != NULL ? &o->training->train : &unknown;
   wanted.truth_known = !a->no_truth;
   wanted.contact = o->config.data_contact;
   wanted.threads = a->threads;

@@ -10,9 +10,11 @@ extern const char *const checkpoint_names[]; /* "best", "last" */
 extern const char *const split_names[];      /* "train", "val", "test" */
 
 typedef struct evaluate_request {
-  const char *run;  /* the folder */
-  const char *data; /* NULL: the run's */
-  int steps;        /* of the longer predictions */
+  const char *run;    /* the folder */
+  const char *data;   /* NULL: the run's */
+  int steps;          /* of the longer predictions; 0: the usual number */
+  const char *output; /* files are OUTPUT.json and OUTPUT.h5; NULL: evaluation in the folder, with
+                         the name of other data behind it */
   int checkpoint;
   carom_split split;
   bool no_truth;
@@ -28,10 +30,12 @@ typedef struct evaluate_outcome {
   carom_system *system;
   carom_model *model;
   carom_dataset *data;
+  carom_dataset *training; /* the run's own, where `data` is another; NULL if it cannot be read */
+  char output[4096];       /* of the files, without their endings */
   carom_evaluation *result;
 } evaluate_outcome;
 
-/* Evaluates and writes evaluation.h5, then evaluation.json into the folder. `o` is zeroed by the
+/* Evaluates and writes OUTPUT.h5, then OUTPUT.json. `o` is zeroed by the
  * caller, and to be released after a failure too. */
 carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_error *error);
 void evaluate_outcome_free(evaluate_outcome *o);

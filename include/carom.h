@@ -632,6 +632,11 @@ CAROM_API carom_status carom_model_predict(carom_model *model, int batch, int st
                                            uint8_t *contacts, carom_report *report,
                                            carom_error *error);
 
+/* The force of the learned potential, minus its gradient, at x: both [count][point_count][dimension].
+ * Up to the common scale of potential and masses; across constraints it is arbitrary. */
+CAROM_API carom_status carom_model_force(carom_model *model, int count, const double *x,
+                                         double *force, carom_error *error);
+
 /* The learned potential at x [count][point_count][dimension]. */
 CAROM_API carom_status carom_model_potential(carom_model *model, int count, const double *x,
                                              double *value, carom_error *error);
@@ -754,6 +759,8 @@ typedef struct carom_evaluation_options {
   bool truth_known;            /* true: the scene's parameters are those of the data */
   carom_contact_model contact; /* of the true motion; CAROM_CM */
   int threads;                 /* of the true motion; 0: all */
+  const carom_chunks *train;   /* chunks that the model was trained on; NULL: those of the data set
+                                  that is evaluated */
 } carom_evaluation_options;
 
 CAROM_API carom_evaluation_options carom_evaluation_default_options(void);
@@ -787,6 +794,16 @@ typedef struct carom_energy_drift {
   carom_estimate average;  /* of a trajectory's mean */
 } carom_energy_drift;
 
+/* Values of a property, all others as they are learned, that explain the training chunks as well as
+ * the learned one: whose loss is not higher by more than 2 / n of it, for the n chunks whose
+ * prediction meets the contact. */
+typedef struct carom_range {
+  bool
+      determined; /* within a small move (0.05; a tenth of a friction above 0.5) of the learned one */
+  double low, high; /* high of a friction is INFINITY where no larger one is too large: its contact
+                       sticks, or never occurs */
+} carom_range;
+
 /* How good a trained model is. Two horizons: along the chunks its predictions are compared with the
  * data, along more steps with the true motion: the scene simulated with its own parameters from the
  * first states of the chunks. Energies are those of the scene's masses and potential. */
@@ -801,10 +818,16 @@ typedef struct carom_evaluation {
   carom_energy_drift drift, true_drift;
   carom_estimate energy_error; /* of a trajectory's largest |E_k - true E_k|, relative as drift */
   int parameter_count;
-  double *theta, *scene_theta; /* engine parameters: learned, and the scene's */
-  carom_contact_count *counts; /* [contact_count] in the training chunks */
-  int train_count;             /* training chunks */
-  carom_report report;         /* of all predictions */
+  double *theta, *scene_theta;         /* engine parameters: learned, and the scene's */
+  carom_contact_count *counts;         /* [contact_count] in the training chunks */
+  int train_count;                     /* training chunks */
+  carom_range *friction, *restitution; /* [contact_count] what the training chunks tell of them */
+  double *acceleration, *acceleration_spread; /* [body_count][dimension] of the centres of bodies by
+                                  the learned potential, from rest and constraints held, at the first
+                                  states of the chunks: mean and standard deviation. Of a free body
+                                  this is the force per unit mass */
+  double *scene_acceleration, *scene_acceleration_spread; /* by the scene's masses and potential */
+  carom_report report;                                    /* of all predictions */
 } carom_evaluation;
 
 /* Evaluates on the chunks of a split (usually CAROM_TEST); the time step of the data must be the

@@ -5,6 +5,8 @@
 #include "io/evaluation_file.h"
 #include "io/h5_file.h"
 #include "learn/dataset.h"
+#include "learn/force.h"
+#include "system/system.h"
 
 #include <jansson.h>
 
@@ -196,6 +198,141 @@ static void energies_are_the_scenes(void **state) {
   }
 }
 
+// energies count by kinetic and potential energy of the start together
+static void energy_scale_has_both_parts(void **state) {
+  (void)state;
+  carom_system *system = load_system("cp3");
+  carom_dataset_options o = carom_dataset_default_options(system);
+  o.train = 5, o.validation = 0, o.test = 3;
+  carom_dataset *data;
+  assert_int_equal(carom_dataset_generate(system, NULL, &o, &data, NULL), CAROM_OK);
+  carom_model_options options = carom_model_default_options(system);
+  options.hidden_size = 4;
+  carom_model *model;
+  assert_int_equal(carom_model_create(system, &options, &model, NULL), CAROM_OK);
+  carom_evaluation *e;
+  assert_int_equal(carom_model_evaluate(model, data, CAROM_TEST, NULL, &e, NULL), CAROM_OK);
+  double largest = 0;
+  const int states = e->extended.states, size = 6;
+  for (int k = 0; k < 3; k++) {
+    double kinetic, potential, most = 0;
+    const size_t at = (size_t)(k * states) * (size_t)size;
+    carom_system_energy(system, NULL, e->extended.true_x + at, e->extended.true_v + at, &kinetic,
+                        &potential);
+    for (int i = 0; i < states; i++)
+      most = fmax(most, fabs(e->energy[k * states + i] - e->energy[k * states]));
+    largest = fmax(largest, most / (kinetic + fabs(potential)));
+  }
+  assert_true(largest > 0);
+  assert_near(e->drift.greatest.largest, largest, 1e-12 * largest);
+  carom_evaluation_destroy(e);
+  carom_model_destroy(model);
+  carom_dataset_destroy(data);
+  carom_system_destroy(system);
+}
+
+/* ---- what the data determines ---- */
+
+// disks thrown along a rough floor: `friction` of the floor; the ceiling is out of reach
+static carom_system *make_floor(double friction) {
+  char text[1200];
+  snprintf(text, sizeof text,
+           "{\"carom\": 1, \"name\": \"floor\", \"dimension\": 2, \"dt\": 0.01, \"steps\": 40,"
+           "\"bodies\": [{\"id\": \"a\", \"type\": \"rigid\", \"mass\": 1, \"radius\": 0.1}],"
+           "\"planes\": [{\"id\": \"floor\", \"normal\": [0, 1], \"offset\": 0},"
+           "{\"id\": \"ceiling\", \"normal\": [0, -1], \"offset\": 50}],"
+           "\"contacts\": {\"friction\": %g, \"restitution\": 0.5, \"shared\": false},"
+           "\"initial\": {\"sampler\": \"box\", \"low\": [0.1, 0.1], \"high\": [0.5, 0.3],"
+           "\"speed\": 1, \"rate\": 2}}",
+           friction);
+  return parse_system(text);
+}
+
+// the truth but for the floor's friction, judged on data of the scene
+static carom_evaluation *evaluate_floor(double friction, double learned) {
+  carom_system *system = make_floor(friction);
+  carom_dataset_options o = carom_dataset_default_options(system);
+  o.train = 60, o.validation = 0, o.test = 5;
+  carom_dataset *data;
+  assert_int_equal(carom_dataset_generate(system, NULL, &o, &data, NULL), CAROM_OK);
+  carom_model *model = make_true_model(system, "cm-cd-clnn", 1);
+  int size;
+  double theta[64];
+  carom_parameters_default(system, theta);
+  memcpy(segment(model, "moment", &size),
+         theta + carom_parameters_segment(system, CAROM_LOG_MOMENT).offset, 2 * sizeof(double));
+  fill(model, "restitution", 0);
+  fill(model, "friction", learned);
+  carom_evaluation *e;
+  assert_int_equal(carom_model_evaluate(model, data, CAROM_TEST, NULL, &e, NULL), CAROM_OK);
+  // nothing was changed on the way
+  carom_model_theta(model, theta);
+  assert_true(theta[carom_parameters_segment(system, CAROM_FRICTION).offset] == learned);
+  carom_model_destroy(model);
+  carom_dataset_destroy(data);
+  carom_system_destroy(system);
+  return e;
+}
+
+static void tells_what_is_determined(void **state) {
+  (void)state;
+  // a floor that slides determines both; a ceiling that is never met nothing
+  carom_evaluation *e = evaluate_floor(0.2, 0.2);
+  assert_true(e->friction[0].determined && e->restitution[0].determined);
+  assert_true(e->friction[0].low > 0.15 && e->friction[0].high < 0.25);
+  assert_false(e->friction[1].determined);
+  assert_false(e->restitution[1].determined);
+  assert_true(e->friction[1].low == 0 && e->friction[1].high == INFINITY);
+  assert_true(e->restitution[1].low == 0 && e->restitution[1].high == 1);
+  carom_evaluation_destroy(e);
+  // one that always sticks is known from below only
+  e = evaluate_floor(20, 15);
+  assert_false(e->friction[0].determined);
+  assert_true(e->friction[0].low > 0.1 && e->friction[0].low < 14);
+  assert_true(e->friction[0].high == INFINITY);
+  assert_true(e->restitution[0].determined);
+  carom_evaluation_destroy(e);
+}
+
+// the force is the potential's slope
+static void force_by_differences(void **state) {
+  (void)state;
+  for (int scaled = 0; scaled < 2; scaled++) {
+    carom_system *system = load_system("bd1");
+    carom_model_options options = carom_model_default_options(system);
+    options.hidden_size = 6;
+    options.single_precision = false;
+    options.length_scale = 0.3 * scaled;
+    options.speed_scale = 2.0 * scaled;
+    carom_model *model;
+    assert_int_equal(carom_model_create(system, &options, &model, NULL), CAROM_OK);
+    double x[6] = {0.3, 0.4, 1.3, 0.4, 0.3, 1.4}, force[6];
+    assert_int_equal(carom_model_force(model, 1, x, force, NULL), CAROM_OK);
+    for (int i = 0; i < 6; i++) {
+      double sides[2];
+      for (int k = 0; k < 2; k++) {
+        const double kept = x[i];
+        x[i] += k == 0 ? -1e-5 : 1e-5;
+        assert_int_equal(carom_model_potential(model, 1, x, &sides[k], NULL), CAROM_OK);
+        x[i] = kept;
+      }
+      assert_near(force[i], -(sides[1] - sides[0]) / 2e-5, 1e-7 * (1 + fabs(force[i])));
+    }
+    // a free body: the force on all its points by its mass
+    double theta[64], acceleration[2];
+    assert_int_equal(model_accelerations(model, 1, x, acceleration, NULL), CAROM_OK);
+    carom_model_theta(model, theta);
+    const double mass = exp(theta[carom_parameters_segment(system, CAROM_LOG_MASS).offset]);
+    for (int i = 0; i < 2; i++)
+      assert_near(acceleration[i] * mass, force[i] + force[2 + i] + force[4 + i], 1e-9);
+    assert_int_equal(scene_accelerations(system, 1, x, acceleration, NULL), CAROM_OK);
+    for (int i = 0; i < 2; i++) assert_near(acceleration[i], system->gravity[i], 1e-12);
+    assert_int_equal(carom_model_force(NULL, 1, x, force, NULL), CAROM_INVALID_ARGUMENT);
+    carom_model_destroy(model);
+    carom_system_destroy(system);
+  }
+}
+
 static void without_truth_only_the_data(void **state) {
   fixture *f = *state;
   evaluation_options o = carom_evaluation_default_options();
@@ -279,6 +416,9 @@ static void files(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(estimates),
+      cmocka_unit_test(energy_scale_has_both_parts),
+      cmocka_unit_test(tells_what_is_determined),
+      cmocka_unit_test(force_by_differences),
       cmocka_unit_test_setup_teardown(truth_has_no_error, set_up, tear_down),
       cmocka_unit_test_setup_teardown(floor_of_a_model, set_up, tear_down),
       cmocka_unit_test_setup_teardown(errors_are_what_they_say, set_up, tear_down),

@@ -384,11 +384,40 @@ static void gradient_with_scales(void **state) {
   }
 }
 
+// beyond the ends of their ranges parameters keep a slope that leads back, and no other
+static void slopes_beyond_the_ends(void **state) {
+  (void)state;
+  carom_system *system = load_system("cp3");
+  const carom_model_options options = carom_model_default_options(system);
+  carom_model *m;
+  assert_int_equal(carom_model_create(system, &options, &m, NULL), CAROM_OK);
+  double *bar = calloc((size_t)system->parameter_count, sizeof(double));
+  double *gradient = calloc((size_t)m->parameter_count, sizeof(double));
+  const struct {
+    double friction, restitution, bar, of_friction, of_restitution;
+  } cases[] = {{0.3, 1, 2, 2, 2.0 / 6},      {0.3, 1, -2, -2, -2.0 / 6}, {-0.1, -4, 2, 0, 0},
+               {-0.1, -4, -2, -2, -2.0 / 6}, {0, 4, 2, 0, 2.0 / 6},      {0, 4, -2, -2, 0}};
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    m->parameters[m->friction] = cases[k].friction;
+    m->parameters[m->restitution] = cases[k].restitution;
+    bar[system->segments[CAROM_FRICTION].offset] = cases[k].bar;
+    bar[system->segments[CAROM_RESTITUTION].offset] = cases[k].bar;
+    gradient[m->friction] = gradient[m->restitution] = 0;
+    model_expand_vjp(m, bar, gradient);
+    assert_near(gradient[m->friction], cases[k].of_friction, 1e-15);
+    assert_near(gradient[m->restitution], cases[k].of_restitution, 1e-15);
+  }
+  free(bar);
+  free(gradient);
+  carom_model_destroy(m);
+  carom_system_destroy(system);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(scales_of_data),           cmocka_unit_test(lengths_of_bodies),
       cmocka_unit_test(gradient_with_scales),     cmocka_unit_test(training_is_the_same),
-      cmocka_unit_test(without_scales_it_is_not),
+      cmocka_unit_test(without_scales_it_is_not), cmocka_unit_test(slopes_beyond_the_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,15 @@ static json_t *energy_json(const evaluation *e) {
                    drift_json(&e->true_drift), "error", estimate_json(&e->energy_error));
 }
 
+// an end that is not there is null
+static void add_range(json_t *object, const char *name, const carom_range *range) {
+  char key[64];
+  snprintf(key, sizeof key, "%s_determined", name);
+  json_object_set_new(object, key, json_boolean(range->determined));
+  snprintf(key, sizeof key, "%s_range", name);
+  json_object_set_new(object, key, json_pack("[o o]", number(range->low), number(range->high)));
+}
+
 static json_t *contacts_json(const carom_system *system, const evaluation *e) {
   const int friction = carom_parameters_segment(system, CAROM_FRICTION).offset;
   const int restitution = carom_parameters_segment(system, CAROM_RESTITUTION).offset;
@@ -51,13 +61,15 @@ static json_t *contacts_json(const carom_system *system, const evaluation *e) {
   for (int k = 0; k < carom_system_describe(system).contact_count; k++) {
     char label[64];
     carom_system_contact_label(system, k, label, sizeof label);
-    json_array_append_new(array, json_pack("{ss so so so so sI sI}", "contact", label, "friction",
-                                           number(e->theta[friction + k]), "scene_friction",
-                                           number(e->scene_theta[friction + k]), "restitution",
-                                           number(e->theta[restitution + k]), "scene_restitution",
-                                           number(e->scene_theta[restitution + k]), "states",
-                                           (json_int_t)e->counts[k].states, "chunks",
-                                           (json_int_t)e->counts[k].chunks));
+    json_t *contact = json_pack(
+        "{ss so so so so sI sI}", "contact", label, "friction", number(e->theta[friction + k]),
+        "scene_friction", number(e->scene_theta[friction + k]), "restitution",
+        number(e->theta[restitution + k]), "scene_restitution",
+        number(e->scene_theta[restitution + k]), "states", (json_int_t)e->counts[k].states,
+        "chunks", (json_int_t)e->counts[k].chunks);
+    add_range(contact, "friction", &e->friction[k]);
+    add_range(contact, "restitution", &e->restitution[k]);
+    json_array_append_new(array, contact);
   }
   return array;
 }
@@ -69,6 +81,17 @@ static json_t *moments_json(const carom_system *system, const double *theta, int
   json_t *array = json_array();
   for (int k = 0; k < d; k++) json_array_append_new(array, number(exp(theta[offset + k])));
   return array;
+}
+
+// of a body's centre by the potential; the scene's where it is the truth
+static void add_acceleration(json_t *body, int d, int index, const evaluation *e) {
+  const int at = index * d;
+  json_object_set_new(body, "acceleration", numbers(e->acceleration + at, d));
+  json_object_set_new(body, "acceleration_spread", numbers(e->acceleration_spread + at, d));
+  if (!e->truth_known) return;
+  json_object_set_new(body, "scene_acceleration", numbers(e->scene_acceleration + at, d));
+  json_object_set_new(body, "scene_acceleration_spread",
+                      numbers(e->scene_acceleration_spread + at, d));
 }
 
 static json_t *bodies_json(const carom_system *system, const evaluation *e) {
@@ -85,6 +108,7 @@ static json_t *bodies_json(const carom_system *system, const evaluation *e) {
       json_object_set_new(body, "scene_inertia",
                           number(carom_parameters_inertia(system, e->scene_theta, k)));
     }
+    add_acceleration(body, carom_system_describe(system).dimension, k, e);
     json_array_append_new(array, body);
   }
   return array;

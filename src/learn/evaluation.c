@@ -1,6 +1,8 @@
 #include "learn/evaluation.h"
 
 #include "base/error.h"
+#include "learn/determination.h"
+#include "learn/force.h"
 #include "physics/potential.h"
 #include "rollout/report.h"
 
@@ -382,11 +384,71 @@ bool carom_system_body_is_rigid(const carom_system *system, int body_index) {
   return known && system->bodies[body_index].rigid;
 }
 
+/* What is known of frictions and restitutions, from the training chunks or, where they are not there,
+ * from those that are evaluated. */
+static carom_status evaluate_ranges(evaluator *e, const carom_chunks *train, carom_error *error) {
+  evaluation *r = e->result;
+  const size_t count = (size_t)e->system->contact_count + 1;
+  r->friction = calloc(count, sizeof *r->friction);
+  r->restitution = calloc(count, sizeof *r->restitution);
+  if (r->friction == NULL || r->restitution == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for ranges of properties");
+  const bool trained = train != NULL && train->count > 0;
+  return determination_run(e->model, trained ? train : e->chunks, r->friction, r->restitution,
+                           error);
+}
+
+/* ---- accelerations ---- */
+
+// mean and deviation over states of values [count][width]
+static void measure_columns(const double *values, int count, int width, double *mean,
+                            double *spread) {
+  for (int i = 0; i < width; i++) {
+    double sum = 0, squares = 0;
+    for (int k = 0; k < count; k++) sum += values[(size_t)k * (size_t)width + (size_t)i];
+    mean[i] = sum / count;
+    for (int k = 0; k < count; k++) {
+      const double off = values[(size_t)k * (size_t)width + (size_t)i] - mean[i];
+      squares += off * off;
+    }
+    spread[i] = sqrt(squares / count);
+  }
+}
+
+static carom_status evaluate_accelerations(evaluator *e, carom_error *error) {
+  evaluation *r = e->result;
+  const size_t width = (size_t)(e->system->body_count * e->system->dimension);
+  double **const arrays[] = {&r->acceleration, &r->acceleration_spread, &r->scene_acceleration,
+                             &r->scene_acceleration_spread};
+  bool enough_memory = true;
+  for (int k = 0; k < 4; k++) {
+    *arrays[k] = calloc(width + 1, sizeof(double));
+    enough_memory = enough_memory && *arrays[k] != NULL;
+  }
+  double *scratch = malloc(sizeof(double) * width * (size_t)e->chunks->count);
+  carom_status status = CAROM_OK;
+  if (!enough_memory || scratch == NULL)
+    status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for accelerations");
+  if (status == CAROM_OK)
+    status = model_accelerations(e->model, e->chunks->count, e->x0, scratch, error);
+  if (status == CAROM_OK)
+    measure_columns(scratch, e->chunks->count, (int)width, r->acceleration, r->acceleration_spread);
+  if (status == CAROM_OK)
+    status = scene_accelerations(e->system, e->chunks->count, e->x0, scratch, error);
+  if (status == CAROM_OK)
+    measure_columns(scratch, e->chunks->count, (int)width, r->scene_acceleration,
+                    r->scene_acceleration_spread);
+  free(scratch);
+  return status;
+}
+
 static carom_status evaluate_all(evaluator *e, const carom_chunks *train, carom_error *error) {
   carom_status status = evaluator_init(e, error);
   if (status == CAROM_OK) status = evaluate_properties(e, train, error);
   if (status == CAROM_OK) status = evaluate_chunks(e, error);
   if (status == CAROM_OK && e->options->truth_known) status = evaluate_extended(e, error);
+  if (status == CAROM_OK) status = evaluate_accelerations(e, error);
+  if (status == CAROM_OK) status = evaluate_ranges(e, train, error);
   return status;
 }
 
@@ -431,9 +493,10 @@ carom_status carom_model_evaluate(carom_model *model, const carom_dataset *datas
                      "the time step of the data is %.12g, the model was trained with %.12g",
                      dataset->dt, dt);
   const carom_evaluation_options usual = carom_evaluation_default_options();
-  return evaluation_run(carom_model_describe(model).system, model, dataset->dt,
-                        carom_dataset_split(dataset, split), &dataset->train,
-                        options != NULL ? options : &usual, result, error);
+  if (options == NULL) options = &usual;
+  return evaluation_run(
+      carom_model_describe(model).system, model, dataset->dt, carom_dataset_split(dataset, split),
+      options->train != NULL ? options->train : &dataset->train, options, result, error);
 }
 
 void carom_evaluation_destroy(evaluation *e) {
@@ -445,5 +508,11 @@ void carom_evaluation_destroy(evaluation *e) {
   free(e->theta);
   free(e->scene_theta);
   free(e->counts);
+  free(e->friction);
+  free(e->restitution);
+  free(e->acceleration);
+  free(e->acceleration_spread);
+  free(e->scene_acceleration);
+  free(e->scene_acceleration_spread);
   free(e);
 }
