@@ -77,11 +77,15 @@ carom_status scene_accelerations(const carom_system *system, int count, const do
   return status;
 }
 
-carom_status carom_model_force(carom_model *m, int count, const double *x, double *force,
+carom_status carom_model_force(carom_model *model, int count, const double *x, double *force,
                                carom_error *error) {
-  if (m == NULL || x == NULL || force == NULL || count < 0)
+  REQUIRE(model, error);
+  REQUIRE(x, error);
+  REQUIRE(force, error);
+  if (count < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_model_force: a pointer is NULL or the count negative");
+                     "carom_model_force: count is %d, must be at least 0", count);
+  carom_model *m = model;
   const size_t size = (size_t)m->system->coordinate_count;
   arena scratch;
   arena_init(&scratch);

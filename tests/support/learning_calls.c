@@ -160,6 +160,12 @@ static outcome try_model_potential(trial *t) {
                                                    P(x, have.x0), P(value, value), ERROR)};
 }
 
+static outcome try_model_force(trial *t) {
+  double force[MOST_NUMBERS];
+  return (outcome){.status = carom_model_force(P(model, have.model), N(count, BATCH), P(x, have.x0),
+                                               P(force, force), ERROR)};
+}
+
 static outcome try_model_save(trial *t) {
   return (outcome){.status = carom_model_save(P(model, have.model), P(path, "saved.h5"), ERROR)};
 }
@@ -440,6 +446,7 @@ const public_call learning_calls[] = {
     ROW(model_loss, "indices loss gradient report"),
     ROW(model_predict, "contacts report"),
     ROW(model_potential, ""),
+    ROW(model_force, ""),
     ROW(model_save, ""),
     ROW(model_load, ""),
     ROW(trainer_default_options, ""),
