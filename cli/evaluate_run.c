@@ -21,7 +21,7 @@ void evaluate_outcome_free(evaluate_outcome *o) {
   carom_dataset_destroy(o->training);
   carom_model_destroy(o->model);
   carom_system_destroy(o->system);
-  run_config_free(&o->config);
+  carom_run_config_free(&o->config);
 }
 
 static carom_status in_run(const evaluate_request *a, const char *name, char path[static PATH_MAX],
@@ -122,7 +122,7 @@ static carom_status write_files(const evaluate_request *a, const evaluate_outcom
 carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_error *error) {
   char path[PATH_MAX];
   carom_status status = in_run(a, "config.json", path, error);
-  if (status == CAROM_OK) status = run_config_read(path, &o->config, &o->system, error);
+  if (status == CAROM_OK) status = carom_run_config_read(path, &o->config, &o->system, error);
   if (status == CAROM_OK) status = load_model(a, o, error);
   if (status == CAROM_OK) status = load_data(a, o, error);
   if (status == CAROM_OK) status = name_output(a, o, error);

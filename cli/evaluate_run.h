@@ -2,7 +2,7 @@
 #ifndef CAROM_CLI_EVALUATE_RUN_H
 #define CAROM_CLI_EVALUATE_RUN_H
 
-#include "io/run_config.h"
+#include "carom.h"
 
 #include <jansson.h>
 
@@ -26,7 +26,7 @@ evaluate_request evaluate_request_default(void);
 
 /* A run with what was found out about it. */
 typedef struct evaluate_outcome {
-  run_config config;
+  carom_run_config config;
   carom_system *system;
   carom_model *model;
   carom_dataset *data;

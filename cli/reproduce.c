@@ -185,18 +185,18 @@ static bool exists_in(const char *folder, const char *name) {
 // a run that is there was perhaps made with other options than those given now
 static void warn_other_options(const train_arguments *given) {
   char path[PATH_MAX];
-  run_config config;
+  carom_run_config config;
   carom_system *system;
   carom_error error = {0};
   snprintf(path, sizeof path, "%s/config.json", given->output);
-  if (run_config_read(path, &config, &system, &error) != CAROM_OK) return;
+  if (carom_run_config_read(path, &config, &system, &error) != CAROM_OK) return;
   const int epochs = config.train.epochs;
   if (train_config_resume(given, system, &config, &error) == CAROM_INVALID_ARGUMENT)
     fprintf(stderr, "carom reproduce: WARNING: kept as it is, though: %s\n", error.message);
   else if (epochs != config.train.epochs)
     fprintf(stderr, "carom reproduce: WARNING: kept as it is, though: %s: has %d epochs, not %d\n",
             given->output, epochs, config.train.epochs);
-  run_config_free(&config);
+  carom_run_config_free(&config);
   carom_system_destroy(system);
 }
 

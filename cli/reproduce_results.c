@@ -4,7 +4,6 @@
 #include "cli/paper_values.h"
 #include "cli/template.h"
 #include "cli/train_command.h"
-#include "io/run_config.h"
 
 #include <errno.h>
 #include <fts.h>
@@ -53,10 +52,10 @@ static carom_status load_evaluation(const char *folder, result *r, carom_error *
 static carom_status load_config(const char *folder, result *r, carom_error *error) {
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/config.json", folder);
-  run_config config;
+  carom_run_config config;
   carom_system *system;
   json_t *document = NULL;
-  carom_status status = run_config_read(path, &config, &system, error);
+  carom_status status = carom_run_config_read(path, &config, &system, error);
   if (status != CAROM_OK) return status;
   status = load_json(folder, "config.json", &document, error);
   if (status == CAROM_OK) {
@@ -68,7 +67,7 @@ static carom_status load_config(const char *folder, result *r, carom_error *erro
       status = fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   }
   json_decref(document);
-  run_config_free(&config);
+  carom_run_config_free(&config);
   carom_system_destroy(system);
   return status;
 }

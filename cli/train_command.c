@@ -71,7 +71,7 @@ static void put_model(FILE *out, const carom_model_options *o, const carom_model
   put_number(out, "initial-friction", o->initial_friction, usual->initial_friction);
 }
 
-static void put_data(FILE *out, const run_config *c, const carom_dataset_options *usual) {
+static void put_data(FILE *out, const carom_run_config *c, const carom_dataset_options *usual) {
   const carom_dataset_options *o = &c->dataset;
   if (c->data[0] == '/') {
     fputs(" --data ", out);
@@ -88,7 +88,7 @@ static void put_data(FILE *out, const run_config *c, const carom_dataset_options
 }
 
 // what differs from the defaults, or from --paper
-static char *training_text(const run_config *c, const carom_system *system, bool paper) {
+static char *training_text(const carom_run_config *c, const carom_system *system, bool paper) {
   char *text = NULL;
   size_t size;
   FILE *out = open_memstream(&text, &size);
@@ -107,7 +107,7 @@ static char *training_text(const run_config *c, const carom_system *system, bool
 }
 
 // a built-in scene by its name, any other as the file that it came from may be called
-static void put_scene(FILE *out, const run_config *c, const carom_system *system) {
+static void put_scene(FILE *out, const carom_run_config *c, const carom_system *system) {
   const char *name = carom_system_describe(system).name;
   bool built_in = false;
   for (int k = 0; k < carom_scene_count(); k++) {
@@ -118,7 +118,8 @@ static void put_scene(FILE *out, const run_config *c, const carom_system *system
   if (!built_in) fputs(".json", out);
 }
 
-char *train_command(const run_config *config, const carom_system *system, const char *folder) {
+char *train_command(const carom_run_config *config, const carom_system *system,
+                    const char *folder) {
   char *text = NULL, *usual = training_text(config, system, false),
        *paper = training_text(config, system, true);
   size_t size;

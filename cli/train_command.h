@@ -2,11 +2,11 @@
 #ifndef CAROM_CLI_TRAIN_COMMAND_H
 #define CAROM_CLI_TRAIN_COMMAND_H
 
-#include "io/run_config.h"
+#include "carom.h"
 
 /* "carom train cp3 --model cm-cd-clnn --seed 0 --epochs 100 -o FOLDER": options that are not the
  * defaults are named. NULL if there is no memory; the caller frees it. */
-char *train_command(const run_config *config, const carom_system *system, const char *folder);
+char *train_command(const carom_run_config *config, const carom_system *system, const char *folder);
 
 /* A command line as a shell would read it: words in quotes where they need them. */
 char *command_line(int argc, char **argv);

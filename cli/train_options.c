@@ -1,7 +1,6 @@
 #include "cli/train_options.h"
 
-#include "base/error.h"
-#include "io/json_difference.h"
+#include "cli/failure.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -233,18 +232,18 @@ static carom_status apply_model(const train_arguments *a, carom_model_options *o
 }
 
 // data of the user's own is named by its absolute path: a run folder may be used from anywhere
-static carom_status apply_data(const train_arguments *a, run_config *c, carom_error *error) {
+static carom_status apply_data(const train_arguments *a, carom_run_config *c, carom_error *error) {
   if (a->data == NULL) return CAROM_OK;
   char *path = realpath(a->data, NULL);
   if (path == NULL) {
-    return error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", a->data, strerror(errno));
+    return fail(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", a->data, strerror(errno));
   }
   free(c->data);
   c->data = path;
   return CAROM_OK;
 }
 
-static carom_status apply(const train_arguments *a, run_config *c, carom_error *error) {
+static carom_status apply(const train_arguments *a, carom_run_config *c, carom_error *error) {
   apply_train(a, &c->train);
   dataset_arguments_apply(&a->dataset, &c->dataset, &c->data_contact);
   // one seed for everything
@@ -255,15 +254,15 @@ static carom_status apply(const train_arguments *a, run_config *c, carom_error *
 }
 
 carom_status train_config_make(const train_arguments *given, const carom_system *system,
-                               run_config *config, carom_error *error) {
-  *config = (run_config){.scene = strdup(carom_system_describe(system).json),
-                         .data = strdup("data.h5"),
-                         .model = carom_model_default_options(system),
-                         .train = carom_trainer_default_options(),
-                         .dataset = carom_dataset_default_options(system),
-                         .data_contact = CAROM_CM};
+                               carom_run_config *config, carom_error *error) {
+  *config = (carom_run_config){.scene = strdup(carom_system_describe(system).json),
+                               .data = strdup("data.h5"),
+                               .model = carom_model_default_options(system),
+                               .train = carom_trainer_default_options(),
+                               .dataset = carom_dataset_default_options(system),
+                               .data_contact = CAROM_CM};
   if (config->scene == NULL || config->data == NULL)
-    return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+    return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return apply(given, config, error);
 }
 
@@ -273,40 +272,35 @@ static carom_status compare_scene(const train_arguments *given, const carom_syst
   carom_system *other;
   carom_status status = carom_system_load(given->scene, &other, error);
   if (status != CAROM_OK) return status;
-  json_difference found;
-  const char *here = carom_system_describe(other).json;
-  if (scene_find_difference(carom_system_describe(system).json, here, &found)) {
-    status = error_set(error, CAROM_INVALID_ARGUMENT,
-                       "%s: the run has another scene than %s: %s is %s in the run and %s there",
-                       given->output, given->scene, found.path, found.first, found.second);
+  carom_difference found;
+  if (carom_system_differs(system, other, &found)) {
+    status = fail(error, CAROM_INVALID_ARGUMENT,
+                  "%s: the run has another scene than %s: %s is %s in the run and %s there",
+                  given->output, given->scene, found.path, found.first, found.second);
   }
   carom_system_destroy(other);
   return status;
 }
 
-static carom_status compare_config(const train_arguments *given, const run_config *run,
-                                   const run_config *wanted, carom_error *error) {
-  json_t *of_run = run_config_json(run), *of_wanted = run_config_json(wanted);
-  json_difference found;
-  const bool differ = json_find_difference(of_run, of_wanted, &found);
-  json_decref(of_run);
-  json_decref(of_wanted);
-  if (!differ) return CAROM_OK;
+static carom_status compare_config(const train_arguments *given, const carom_run_config *run,
+                                   const carom_run_config *wanted, carom_error *error) {
+  carom_difference found;
+  if (!carom_run_config_differs(run, wanted, &found)) return CAROM_OK;
   const bool epochs = strcmp(found.path, "train.epochs") == 0;
-  return error_set(error, CAROM_INVALID_ARGUMENT,
-                   "%s: the run has %s = %s, not %s%s; leave the option away to go on with it, or "
-                   "begin a new run in another folder",
-                   given->output, found.path, found.first, found.second,
-                   epochs ? ", and a cosine schedule depends on it" : "");
+  return fail(error, CAROM_INVALID_ARGUMENT,
+              "%s: the run has %s = %s, not %s%s; leave the option away to go on with it, or "
+              "begin a new run in another folder",
+              given->output, found.path, found.first, found.second,
+              epochs ? ", and a cosine schedule depends on it" : "");
 }
 
 carom_status train_config_resume(const train_arguments *given, const carom_system *system,
-                                 run_config *config, carom_error *error) {
+                                 carom_run_config *config, carom_error *error) {
   carom_status status = compare_scene(given, system, error);
   if (status != CAROM_OK) return status;
-  run_config wanted = *config;
+  carom_run_config wanted = *config;
   wanted.data = strdup(config->data);
-  if (wanted.data == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (wanted.data == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   status = apply(given, &wanted, error);
   if (status == CAROM_OK && config->train.schedule == CAROM_CONSTANT)
     config->train.epochs = wanted.train.epochs;

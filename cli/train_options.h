@@ -4,7 +4,6 @@
 
 #include "cli/arguments.h"
 #include "cli/dataset_options.h"
-#include "io/run_config.h"
 
 /* As given; what was not given has the value in the comment. */
 typedef struct train_arguments {
@@ -44,13 +43,13 @@ extern const struct argp training_argp;
 /* Parses; wrong usage ends the program with exit code 2. */
 train_arguments train_arguments_parse(int argc, char **argv);
 
-/* A configuration for a new run of the system. run_config_free releases it. */
+/* A configuration for a new run of the system. carom_run_config_free releases it. */
 carom_status train_config_make(const train_arguments *given, const carom_system *system,
-                               run_config *config, carom_error *error);
+                               carom_run_config *config, carom_error *error);
 
 /* Whether what was given agrees with the run that is taken up: the message names what does not. More
  * epochs may be asked for where the schedule does not depend on them; they are put into `config`. */
 carom_status train_config_resume(const train_arguments *given, const carom_system *system,
-                                 run_config *config, carom_error *error);
+                                 carom_run_config *config, carom_error *error);
 
 #endif

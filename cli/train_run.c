@@ -161,7 +161,7 @@ static carom_status begin(train_run *r, carom_error *error) {
   if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
   if (status == CAROM_OK) status = path_in(r, "config.json", config, error);
   if (status == CAROM_OK) status = carom_trainer_save(r->trainer, last, error);
-  if (status == CAROM_OK) status = run_config_write(config, &r->config, error);
+  if (status == CAROM_OK) status = carom_run_config_write(&r->config, config, error);
   return status;
 }
 
@@ -169,7 +169,7 @@ static carom_status resume(train_run *r, carom_error *error) {
   char last[PATH_MAX], config[PATH_MAX];
   carom_status status = path_in(r, "config.json", config, error);
   if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
-  if (status == CAROM_OK) status = run_config_read(config, &r->config, &r->system, error);
+  if (status == CAROM_OK) status = carom_run_config_read(config, &r->config, &r->system, error);
   if (status == CAROM_OK) status = lock_folder(r, error);
   if (status != CAROM_OK) return status;
   remove_leftovers(r);
@@ -183,7 +183,7 @@ static carom_status resume(train_run *r, carom_error *error) {
     r->not_restored = status != CAROM_OK;
   }
   if (status == CAROM_OK && epochs != r->config.train.epochs)
-    status = run_config_write(config, &r->config, error);
+    status = carom_run_config_write(&r->config, config, error);
   return status;
 }
 
@@ -291,6 +291,6 @@ void train_run_close(train_run *r) {
   carom_model_destroy(r->model);
   carom_dataset_destroy(r->data);
   carom_system_destroy(r->system);
-  run_config_free(&r->config);
+  carom_run_config_free(&r->config);
   if (r->lock >= 0) close(r->lock);
 }

@@ -15,7 +15,7 @@ typedef struct train_run {
   bool not_restored; /* last.h5 could not be used */
   bool usage;        /* the failure is one of usage */
   bool busy;         /* the failure: another process trains in this folder */
-  run_config config;
+  carom_run_config config;
   carom_system *system;
   carom_dataset *data;
   carom_model *model;

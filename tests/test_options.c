@@ -311,12 +311,12 @@ static void functions_refuse_them(void **state) {
 
 /* ---- config.json ----------------------------------------------------------------------------- */
 
-static run_config make_config(const carom_system *system) {
-  run_config c = {.scene = strdup(carom_system_describe(system).json),
-                  .data = strdup("data.h5"),
-                  .model = carom_model_default_options(system),
-                  .train = carom_trainer_default_options(),
-                  .dataset = carom_dataset_default_options(system)};
+static carom_run_config make_config(const carom_system *system) {
+  carom_run_config c = {.scene = strdup(carom_system_describe(system).json),
+                        .data = strdup("data.h5"),
+                        .model = carom_model_default_options(system),
+                        .train = carom_trainer_default_options(),
+                        .dataset = carom_dataset_default_options(system)};
   return c;
 }
 
@@ -329,15 +329,15 @@ static void assert_equal_options(const option_table *table, const void *a, const
 
 static void config_round_trip(void **state) {
   carom_system *system = *state;
-  run_config written = make_config(system), read;
+  carom_run_config written = make_config(system), read;
   change_all(&model_option_table, &written.model);
   change_all(&trainer_option_table, &written.train);
   change_all(&dataset_option_table, &written.dataset);
   written.data_contact = CAROM_CMR;
   carom_system *made;
   carom_error error = {0};
-  assert_int_equal(run_config_write("config.json", &written, &error), CAROM_OK);
-  if (run_config_read("config.json", &read, &made, &error) != CAROM_OK)
+  assert_int_equal(carom_run_config_write(&written, "config.json", &error), CAROM_OK);
+  if (carom_run_config_read("config.json", &read, &made, &error) != CAROM_OK)
     fail_msg("%s", error.message);
   assert_equal_options(&model_option_table, &written.model, &read.model);
   assert_equal_options(&trainer_option_table, &written.train, &read.train);
@@ -346,8 +346,8 @@ static void config_round_trip(void **state) {
   // how fast it goes is not part of a run
   assert_int_equal(read.model.threads, 0);
   carom_system_destroy(made);
-  run_config_free(&written);
-  run_config_free(&read);
+  carom_run_config_free(&written);
+  carom_run_config_free(&read);
 }
 
 static carom_status read_object(const option_table *table, json_t *object, any_options *options,
@@ -406,19 +406,19 @@ static void differences_are_named(void **state) {
     for (int k = 0; k < parts[part].table->count; k++) {
       const option_field *f = &parts[part].table->fields[k];
       if (!option_is_saved(f)) continue;
-      run_config a = make_config(system), b = make_config(system);
+      carom_run_config a = make_config(system), b = make_config(system);
       void *const options[] = {&b.train, &b.model, &b.dataset};
       change(f, options[part]);
       json_t *first = run_config_json(&a), *second = run_config_json(&b);
-      json_difference found;
+      carom_difference found;
       assert_true(json_find_difference(first, second, &found));
       char path[96];
       snprintf(path, sizeof path, "%s.%s", parts[part].heading, option_file_name(f));
       assert_string_equal(found.path, path);
       json_decref(first);
       json_decref(second);
-      run_config_free(&a);
-      run_config_free(&b);
+      carom_run_config_free(&a);
+      carom_run_config_free(&b);
     }
   }
 }
@@ -434,10 +434,10 @@ static void refuse_config(const char *old, const char *new, const char *piece) {
   fprintf(out, "%.*s%s%s", (int)(at - bytes), bytes, new, at + strlen(old));
   fclose(out);
   write_bytes("other.json", text, length);
-  run_config read;
+  carom_run_config read;
   carom_system *made;
   carom_error error = {0};
-  assert_int_equal(run_config_read("other.json", &read, &made, &error), CAROM_INVALID_DATA);
+  assert_int_equal(carom_run_config_read("other.json", &read, &made, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, piece);
   assert_null(made);
   free(text);
@@ -446,8 +446,8 @@ static void refuse_config(const char *old, const char *new, const char *piece) {
 
 static void bad_configs(void **state) {
   carom_system *system = *state;
-  run_config written = make_config(system);
-  assert_int_equal(run_config_write("config.json", &written, NULL), CAROM_OK);
+  carom_run_config written = make_config(system);
+  assert_int_equal(carom_run_config_write(&written, "config.json", NULL), CAROM_OK);
   refuse_config("\"batch\": 200", "\"batch\": 0",
                 "other.json: train.batch is 0, expected an integer from 1 to 2147483647");
   refuse_config("\"cosine\"", "\"linear\"",
@@ -457,7 +457,7 @@ static void bad_configs(void **state) {
   refuse_config("\"seed\": 0", "\"seed\": 0, \"luck\": 1", "other.json: luck is nothing that");
   refuse_config("\"contact\": \"cm\"", "\"contact\": \"lcp\"", "other.json: dataset.contact is");
   refuse_config("\"train\": {", "\"train\": 7, \"dataset\": {", "other.json");
-  run_config_free(&written);
+  carom_run_config_free(&written);
 }
 
 /* ---- attributes ------------------------------------------------------------------------------ */

@@ -183,7 +183,7 @@ static carom_status check_scene(const h5_reader *reader, const char *path,
                                 const carom_system *system, carom_error *error) {
   char *scene;
   if (!h5_read_text_attribute(reader, "scene", &scene)) return missing(path, "scene", error);
-  json_difference found;
+  carom_difference found;
   const bool differ = scene_find_difference(scene, carom_system_describe(system).json, &found);
   free(scene);
   if (!differ) return CAROM_OK;

@@ -18,18 +18,18 @@ static void describe(const json_t *value, char *text, size_t size) {
   free(dumped);
 }
 
-static bool report(const json_t *a, const json_t *b, const char *path, json_difference *found) {
+static bool report(const json_t *a, const json_t *b, const char *path, carom_difference *found) {
   snprintf(found->path, sizeof found->path, "%s", path);
   describe(a, found->first, sizeof found->first);
   describe(b, found->second, sizeof found->second);
   return true;
 }
 
-static bool differ_at(const json_t *a, const json_t *b, const char *path, json_difference *found);
+static bool differ_at(const json_t *a, const json_t *b, const char *path, carom_difference *found);
 
 // members of a, and then those that only b has
 static bool objects_differ(const json_t *a, const json_t *b, const char *path,
-                           json_difference *found) {
+                           carom_difference *found) {
   const char *separator = path[0] != '\0' ? "." : "";
   char inner[sizeof found->path];
   const char *key;
@@ -46,7 +46,7 @@ static bool objects_differ(const json_t *a, const json_t *b, const char *path,
 }
 
 static bool arrays_differ(const json_t *a, const json_t *b, const char *path,
-                          json_difference *found) {
+                          carom_difference *found) {
   const size_t a_size = json_array_size(a), b_size = json_array_size(b);
   for (size_t k = 0; k < a_size || k < b_size; k++) {
     char inner[sizeof found->path];
@@ -56,7 +56,7 @@ static bool arrays_differ(const json_t *a, const json_t *b, const char *path,
   return false;
 }
 
-static bool differ_at(const json_t *a, const json_t *b, const char *path, json_difference *found) {
+static bool differ_at(const json_t *a, const json_t *b, const char *path, carom_difference *found) {
   if (a == NULL || b == NULL) return report(a, b, path, found);
   if (json_is_object(a) && json_is_object(b)) return objects_differ(a, b, path, found);
   if (json_is_array(a) && json_is_array(b)) return arrays_differ(a, b, path, found);
@@ -66,8 +66,8 @@ static bool differ_at(const json_t *a, const json_t *b, const char *path, json_d
   return same ? false : report(a, b, path, found);
 }
 
-bool json_find_difference(const json_t *first, const json_t *second, json_difference *found) {
-  *found = (json_difference){0};
+bool json_find_difference(const json_t *first, const json_t *second, carom_difference *found) {
+  *found = (carom_difference){0};
   return differ_at(first, second, "", found);
 }
 
@@ -79,12 +79,21 @@ static json_t *load_scene(const char *text) {
   return scene;
 }
 
-bool scene_find_difference(const char *first, const char *second, json_difference *found) {
-  *found = (json_difference){0};
+bool scene_find_difference(const char *first, const char *second, carom_difference *found) {
+  *found = (carom_difference){0};
   if (strcmp(first, second) == 0) return false;
   json_t *a = load_scene(first), *b = load_scene(second);
   const bool differ = json_find_difference(a, b, found);
   json_decref(a);
   json_decref(b);
   return differ;
+}
+
+bool carom_system_differs(const carom_system *first, const carom_system *second,
+                          carom_difference *found) {
+  if (first == NULL || second == NULL) return first != second;
+  carom_difference ignored;
+  return scene_find_difference(carom_system_describe(first).json,
+                               carom_system_describe(second).json,
+                               found != NULL ? found : &ignored);
 }

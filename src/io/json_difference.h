@@ -2,20 +2,16 @@
 #ifndef CAROM_IO_JSON_DIFFERENCE_H
 #define CAROM_IO_JSON_DIFFERENCE_H
 
+#include "carom.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The first difference: its path ("bodies[0].mass") and both values as text. */
-typedef struct json_difference {
-  char path[128];
-  char first[64], second[64]; /* "nothing" where one side has no such member */
-} json_difference;
-
 /* Whether they differ. Integers and reals of the same value are the same. */
-bool json_find_difference(const json_t *first, const json_t *second, json_difference *found);
+bool json_find_difference(const json_t *first, const json_t *second, carom_difference *found);
 
 /* The same for two scenes as text; name and description do not count. */
-bool scene_find_difference(const char *first, const char *second, json_difference *found);
+bool scene_find_difference(const char *first, const char *second, carom_difference *found);
 
 #endif

@@ -1,24 +1,24 @@
 #include "io/run_config.h"
 
 #include "base/error.h"
-#include "io/atomic_file.h"
-#include "io/checkpoint_file.h"
+#include "io/json_difference.h"
 #include "io/option_file.h"
 #include "learn/options.h"
 #include "rollout/rollout_options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static json_t *dataset_json(const run_config *c) {
+static json_t *dataset_json(const carom_run_config *c) {
   json_t *object = options_json(&dataset_option_table, &c->dataset);
   json_object_set_new(object, "contact", json_string(contact_choices[c->data_contact]));
   return object;
 }
 
-json_t *run_config_json(const run_config *c) {
+json_t *run_config_json(const carom_run_config *c) {
   return json_pack("{ss ss ss ss sI so so so}", "carom_version", CAROM_VERSION, "scene", c->scene,
                    "model", carom_model_options_name(&c->model), "data", c->data, "seed",
                    (json_int_t)c->train.seed, "train",
@@ -26,24 +26,32 @@ json_t *run_config_json(const run_config *c) {
                    options_json(&model_option_table, &c->model), "dataset", dataset_json(c));
 }
 
-carom_status run_config_write(const char *path, const run_config *config, carom_error *error) {
+carom_status carom_run_config_write(const carom_run_config *config, const char *path,
+                                    carom_error *error) {
+  if (config == NULL || path == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_run_config_write: %s is NULL",
+                     config == NULL ? "config" : "path");
   json_t *document = run_config_json(config);
   char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+  char *line = NULL;
+  const int size = text != NULL ? asprintf(&line, "%s\n", text) : -1;
   json_decref(document);
-  if (text == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
-  atomic_file file;
-  carom_status status = atomic_file_open(path, &file, error);
-  if (status == CAROM_OK) {
-    status = atomic_file_write(&file, text, strlen(text), error);
-    if (status == CAROM_OK) status = atomic_file_write(&file, "\n", 1, error);
-    if (status == CAROM_OK) {
-      status = atomic_file_commit(&file, error);
-    } else {
-      atomic_file_discard(&file);
-    }
-  }
   free(text);
+  if (size < 0) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  const carom_status status = carom_file_write(path, line, (size_t)size, error);
+  free(line);
   return status;
+}
+
+bool carom_run_config_differs(const carom_run_config *first, const carom_run_config *second,
+                              carom_difference *found) {
+  if (first == NULL || second == NULL) return first != second;
+  json_t *a = run_config_json(first), *b = run_config_json(second);
+  carom_difference ignored;
+  const bool differ = json_find_difference(a, b, found != NULL ? found : &ignored);
+  json_decref(a);
+  json_decref(b);
+  return differ;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -71,7 +79,7 @@ static carom_status check_members(json_t *root, const char *path, carom_error *e
 }
 
 // the contact model of the simulation stands with the options of the data, and is none of them
-static carom_status read_dataset(json_t *root, run_config *c, carom_error *error) {
+static carom_status read_dataset(json_t *root, carom_run_config *c, carom_error *error) {
   json_t *object = json_object_get(root, "dataset");
   const char *contact = json_string_value(json_object_get(object, "contact"));
   c->data_contact =
@@ -82,7 +90,7 @@ static carom_status read_dataset(json_t *root, run_config *c, carom_error *error
   return options_read_json(&dataset_option_table, object, "dataset", &c->dataset, error);
 }
 
-static carom_status read_options(json_t *root, const char *path, run_config *c,
+static carom_status read_options(json_t *root, const char *path, carom_run_config *c,
                                  carom_error *error) {
   const char *model;
   json_int_t seed;
@@ -103,7 +111,7 @@ static carom_status read_options(json_t *root, const char *path, run_config *c,
   return status;
 }
 
-static carom_status read_document(json_t *root, const char *path, run_config *c,
+static carom_status read_document(json_t *root, const char *path, carom_run_config *c,
                                   carom_system **system, carom_error *error) {
   const char *scene, *data;
   json_error_t problem;
@@ -121,10 +129,15 @@ static carom_status read_document(json_t *root, const char *path, run_config *c,
   return status == CAROM_OK ? read_options(root, path, c, error) : status;
 }
 
-carom_status run_config_read(const char *path, run_config *config, carom_system **system,
-                             carom_error *error) {
-  *config = (run_config){0};
-  *system = NULL;
+carom_status carom_run_config_read(const char *path, carom_run_config *config,
+                                   carom_system **system, carom_error *error) {
+  if (config != NULL) *config = (carom_run_config){0};
+  if (system != NULL) *system = NULL;
+  if (path == NULL || config == NULL || system == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_run_config_read: %s is NULL",
+                     path == NULL     ? "path"
+                     : config == NULL ? "config"
+                                      : "system");
   json_error_t problem;
   json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
   if (root == NULL) {
@@ -137,14 +150,15 @@ carom_status run_config_read(const char *path, run_config *config, carom_system 
   carom_status status = read_document(root, path, config, system, error);
   json_decref(root);
   if (status == CAROM_OK) return error_clear(error);
-  run_config_free(config);
+  carom_run_config_free(config);
   carom_system_destroy(*system);
   *system = NULL;
   return status;
 }
 
-void run_config_free(run_config *config) {
+void carom_run_config_free(carom_run_config *config) {
+  if (config == NULL) return;
   free(config->scene);
   free(config->data);
-  *config = (run_config){0};
+  *config = (carom_run_config){0};
 }

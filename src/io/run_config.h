@@ -22,24 +22,7 @@
 
 #include <jansson.h>
 
-typedef struct run_config {
-  char *scene; /* owned */
-  char *data;  /* owned */
-  carom_model_options model;
-  carom_trainer_options train;
-  carom_dataset_options dataset;
-  carom_contact_model data_contact; /* of the simulation that makes the data */
-} run_config;
-
 /* As JSON, for the caller to release; NULL if there is no memory. */
-json_t *run_config_json(const run_config *config);
-
-carom_status run_config_write(const char *path, const run_config *config, carom_error *error);
-
-/* Reads and makes the system of its scene. Values out of range and names that are unknown here are
- * refused. */
-carom_status run_config_read(const char *path, run_config *config, carom_system **system,
-                             carom_error *error);
-void run_config_free(run_config *config);
+json_t *run_config_json(const carom_run_config *config);
 
 #endif
