@@ -62,6 +62,7 @@ static void parts(void **state) {
       // alone on a line a tag leaves no line
       {"a\n{#rows}\n| {x} |\n{/}\nb\n", "a\n| 1 |\n| 4 |\nb\n"},
       {"{#rows}{#inner}{x}{y} {/}{/}", "12 13 "},
+      {"{#rows}{#inner}{y}{/};{/}", "23;;"},
       {"{#none}never{/}{?none}never{/}{?rows}some{/}", "some"},
       {"{#rows}{?bad}{x} has {bad}{/}{/}", "4 has 7"},
       {"{#rows}{seed:range}{/}", "2.5e-01 .. 1.0e+002.5e-01 .. 1.0e+00"},
