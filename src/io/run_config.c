@@ -28,9 +28,8 @@ json_t *run_config_json(const carom_run_config *c) {
 
 carom_status carom_run_config_write(const carom_run_config *config, const char *path,
                                     carom_error *error) {
-  if (config == NULL || path == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_run_config_write: %s is NULL",
-                     config == NULL ? "config" : "path");
+  REQUIRE(config, error);
+  REQUIRE(path, error);
   json_t *document = run_config_json(config);
   char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   char *line = NULL;
@@ -133,11 +132,9 @@ carom_status carom_run_config_read(const char *path, carom_run_config *config,
                                    carom_system **system, carom_error *error) {
   if (config != NULL) *config = (carom_run_config){0};
   if (system != NULL) *system = NULL;
-  if (path == NULL || config == NULL || system == NULL)
-    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_run_config_read: %s is NULL",
-                     path == NULL     ? "path"
-                     : config == NULL ? "config"
-                                      : "system");
+  REQUIRE(path, error);
+  REQUIRE(config, error);
+  REQUIRE(system, error);
   json_error_t problem;
   json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
   if (root == NULL) {

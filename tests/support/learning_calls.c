@@ -429,6 +429,54 @@ static outcome try_options_set_paper(trial *t) {
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static carom_run_config some_config(void) {
+  return (carom_run_config){.scene = (char *)carom_system_describe(have.system).json,
+                            .data = (char *)"data.h5",
+                            .model = small_model_options(),
+                            .train = small_trainer_options(),
+                            .dataset = small_dataset_options()};
+}
+
+static outcome try_run_config_write(trial *t) {
+  const carom_run_config config = some_config();
+  return (outcome){.status =
+                       carom_run_config_write(P(config, &config), P(path, "config.json"), ERROR)};
+}
+
+static outcome try_run_config_read(trial *t) {
+  const carom_run_config config = some_config();
+  assert_int_equal(carom_run_config_write(&config, "config.json", NULL), CAROM_OK);
+  carom_run_config made = {.scene = garbage};
+  carom_system *system = garbage;
+  outcome o = {.status = carom_run_config_read(P(path, "config.json"), P(config, &made),
+                                               P(system, &system), ERROR)};
+  o.made = P(config, P(system, made.scene));
+  if (made.scene != garbage) carom_run_config_free(&made);
+  if (system != garbage) carom_system_destroy(system);
+  return o;
+}
+
+static outcome try_run_config_free(trial *t) {
+  carom_run_config none = {0};
+  carom_run_config_free(P(config, &none));
+  return (outcome){.harmless = true};
+}
+
+static outcome try_run_config_differs(trial *t) {
+  const carom_run_config config = some_config();
+  carom_difference found;
+  return (outcome){.harmless = carom_run_config_differs(P(first, &config), P(second, &config),
+                                                        P(found, &found))};
+}
+
+static outcome try_system_differs(trial *t) {
+  carom_difference found;
+  return (outcome){.harmless = carom_system_differs(P(first, have.system), P(second, have.system),
+                                                    P(found, &found))};
+}
+
 const public_call learning_calls[] = {
     ROW(dataset_default_options, ""),
     ROW(dataset_generate, "simulation"),
@@ -485,5 +533,10 @@ const public_call learning_calls[] = {
     ROW(option_get, ""),
     ROW(options_check, ""),
     ROW(options_set_paper, ""),
+    ROW(run_config_write, ""),
+    ROW(run_config_read, ""),
+    ROW(run_config_free, ""),
+    ROW(run_config_differs, "found"),
+    ROW(system_differs, "found"),
     {0},
 };
