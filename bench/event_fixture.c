@@ -50,7 +50,7 @@ carom_status event_fixture_make(event_fixture *f, json_t *scene, int velocity_co
   f->options = carom_rollout_default_options(s);
   memcpy(f->x, s->initial.x, sizeof(double) * (size_t)s->coordinate_count);
   draw_velocities(f, speed);
-  mechanics_init(&f->m, s);
+  if (!mechanics_init(&f->m, s)) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   double *theta = malloc(sizeof(double) * (size_t)s->parameter_count);
   if (theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   carom_parameters_default(s, theta);

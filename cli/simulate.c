@@ -113,7 +113,8 @@ static energy_range energies(const setup *s, const carom_trajectories *data, int
   for (int k = 0; k < data->batch; k++) {
     size_t at = ((size_t)k * (size_t)data->state_count + (size_t)state) * state_size(s);
     double kinetic, potential;
-    carom_system_energy(s->system, s->theta, data->x + at, data->v + at, &kinetic, &potential);
+    carom_system_energy(s->system, s->theta, data->x + at, data->v + at, &kinetic, &potential,
+                        NULL);
     range.sum += kinetic + potential;
     range.low = fmin(range.low, kinetic + potential);
     range.high = fmax(range.high, kinetic + potential);

@@ -189,14 +189,6 @@ static carom_status resume(train_run *r, carom_error *error) {
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-static void add_counts(carom_report *into, const carom_report *from) {
-  into->programs += from->programs;
-  into->failed_programs += from->failed_programs;
-  into->degenerate_programs += from->degenerate_programs;
-  into->events += from->events;
-  into->worst_residual = fmax(into->worst_residual, from->worst_residual);
-}
-
 // what the search before an epoch moved
 static void show_moves(train_run *r, const carom_epoch *e) {
   enum { SHOWN = 6 };
@@ -242,7 +234,7 @@ static bool on_epoch(void *user, const carom_epoch *e) {
   train_run *r = user;
   r->last = *e;
   carom_model_theta(r->model, r->theta);
-  add_counts(&r->report, &e->report);
+  carom_report_add(&r->report, &e->report);
   show_moves(r, e);
   show_epoch(r, e);
   return save_epoch(r, e, &r->failure) == CAROM_OK && !interrupted();

@@ -21,7 +21,7 @@ static double energy_at(const carom_system *system, int steps, int sample, int s
   const size_t at = ((size_t)sample * (size_t)(steps + 1) + (size_t)step) *
                     (size_t)(info.point_count * info.dimension);
   double kinetic, potential;
-  carom_system_energy(system, NULL, x + at, v + at, &kinetic, &potential);
+  carom_system_energy(system, NULL, x + at, v + at, &kinetic, &potential, NULL);
   return kinetic + potential;
 }
 

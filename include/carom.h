@@ -6,8 +6,11 @@
  *  - Batches come first: [batch][point_count][dimension]; trajectories are
  *    [batch][steps + 1][point_count][dimension], the initial state included.
  *  - Everything is double precision and in the units of the scene (SI in the built-in scenes).
- *  - A carom_system is constant after it is made; threads may share it. Rollouts and solvers are
- *    owned by one thread at a time.
+ *  - Threads. A carom_system is constant after it is made: any number of threads may use it at once,
+ *    and so may they a carom_dataset that nobody changes. A rollout, cone solver, model or trainer
+ *    belongs to one thread at a time; different ones may be used at once, but a trainer uses its
+ *    model. Calls start threads of their own where options.threads is not 1;
+ *    while a model computes, BLAS is held to one thread and then gets back what it had.
  *  - Files: several threads may save and load at once, each its own objects; one lock of the process
  *    stands around the library's use of HDF5. Calls that the program makes to HDF5 itself are not
  *    under that lock: a program that does both makes them from one thread, or holds a lock of its
@@ -16,10 +19,11 @@
  *  - The library never prints, exits or aborts on input. Functions that can fail return a
  *    carom_status; the message (what, where, what to do) is in the caller's carom_error, which may
  *    be NULL. An *error* is a bad call or bad input. How well a contact problem was solved is not
- *    an error but a number in a carom_report.
+ *    an error but a number in a carom_report. After CAROM_OUT_OF_MEMORY the objects of the call can
+ *    be used again.
  *  - A pointer that may be NULL is said to be so; any other NULL is CAROM_INVALID_ARGUMENT, and
  *    what the function would have made is NULL. Functions without a status answer NULL with something
- *    harmless: 0, NULL, "", zeros, NaN for an energy; destroying NULL does nothing.
+ *    harmless: 0, NULL, "", zeros; destroying NULL does nothing.
  *  - Derivatives are vector-Jacobian products: `foo_vjp` takes the cotangents (`*_bar`) of what
  *    `foo` computes and gives those of its inputs.
  *  - Names are carom_<object>_<verb>. The object comes first, the carom_error last. What _create,
@@ -265,14 +269,18 @@ CAROM_API carom_status carom_cone_solver_create(carom_cone_solver **solver, caro
 CAROM_API void carom_cone_solver_destroy(carom_cone_solver *solver);
 
 /* Solves; f is [C]. A bad call is an error; how it was solved is in `info` (may be NULL); options may
- * be NULL for the defaults. */
+ * be NULL for the defaults. The program is copied: its arrays may change or go afterwards. */
 CAROM_API carom_status carom_cone_solver_solve(carom_cone_solver *solver,
                                                const carom_cone_program *program,
                                                const carom_cone_options *options, double *f,
                                                carom_cone_info *info, carom_error *error);
 
-/* The derivative of the last solve: from f_bar [C] to the cotangents of the inputs, each
- * overwritten, each may be NULL. A_bar [C][C] is symmetric. */
+/* Programs solved so far. A solver keeps the last one alone: who differentiates later notes the count
+ * and compares. */
+CAROM_API int64_t carom_cone_solver_solve_count(const carom_cone_solver *solver);
+
+/* The derivative of the last solve (an error if that failed): from f_bar [C] to the cotangents of the
+ * inputs, each overwritten, each may be NULL. A_bar [C][C] is symmetric. */
 CAROM_API carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_bar,
                                              double *A_bar, double *b_bar, double *mu_bar,
                                              double *lower_bar, carom_error *error);
@@ -327,6 +335,9 @@ typedef struct carom_report {
   double worst_residual;
 } carom_report;
 
+/* Adds the counters of one report to another; worst_residual becomes the larger. */
+CAROM_API void carom_report_add(carom_report *into, const carom_report *from);
+
 /* A rollout simulates batches of one size and keeps what its derivative needs (the tape). */
 typedef struct carom_rollout carom_rollout;
 
@@ -335,9 +346,15 @@ CAROM_API carom_status carom_rollout_create(const carom_system *system,
                                             carom_rollout **rollout, carom_error *error);
 CAROM_API void carom_rollout_destroy(carom_rollout *rollout);
 
-/* Simulates Algorithm 1 of the paper. theta may be NULL for the scene's values. */
+/* Simulates Algorithm 1 of the paper. theta may be NULL for the scene's values. theta, x0 and v0 are
+ * copied: they may change or go afterwards. A run that fails leaves the rollout ready for another, but
+ * nothing to differentiate. */
 CAROM_API carom_status carom_rollout_run(carom_rollout *rollout, const double *theta,
                                          const double *x0, const double *v0, carom_error *error);
+
+/* Runs finished so far. A rollout keeps the last one alone: who differentiates later notes the count
+ * and compares, or has a rollout for each. */
+CAROM_API int64_t carom_rollout_run_count(const carom_rollout *rollout);
 
 /* Results of the last run, owned by the rollout. */
 CAROM_API const double *carom_rollout_positions(const carom_rollout *rollout);
@@ -346,9 +363,10 @@ CAROM_API const double *carom_rollout_velocities(const carom_rollout *rollout);
 CAROM_API const uint8_t *carom_rollout_contacts(const carom_rollout *rollout);
 CAROM_API carom_report carom_rollout_report(const carom_rollout *rollout);
 
-/* The derivative of the last run. x_bar, v_bar (either may be NULL) are cotangents of the whole
- * trajectory [batch][steps + 1][point_count][dimension]. Overwrites x0_bar, v0_bar
- * [batch][point_count][dimension] and theta_bar [carom_parameters_count], each may be NULL. */
+/* The derivative of the last run (an error if that did not finish). x_bar, v_bar (either may be NULL)
+ * are cotangents of the whole trajectory [batch][steps + 1][point_count][dimension]. Overwrites
+ * x0_bar, v0_bar [batch][point_count][dimension] and theta_bar [carom_parameters_count], each may be
+ * NULL. */
 CAROM_API carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar,
                                          const double *v_bar, double *x0_bar, double *v0_bar,
                                          double *theta_bar, carom_error *error);
@@ -367,9 +385,11 @@ CAROM_API carom_status carom_system_simulate(const carom_system *system,
                                              uint8_t *contacts, carom_report *report,
                                              carom_error *error);
 
-/* Kinetic and potential energy of one state. theta may be NULL, and so may either energy. */
-CAROM_API void carom_system_energy(const carom_system *system, const double *theta, const double *x,
-                                   const double *v, double *kinetic, double *potential);
+/* Kinetic and potential energy of one state; NaN where it fails. theta may be NULL, and so may either
+ * energy. */
+CAROM_API carom_status carom_system_energy(const carom_system *system, const double *theta,
+                                           const double *x, const double *v, double *kinetic,
+                                           double *potential, carom_error *error);
 
 /* ---- Files of rollouts ----------------------------------------------------------------------- */
 

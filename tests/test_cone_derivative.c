@@ -267,8 +267,40 @@ static void test_smoothing_vanishes(void **state) {
   assert_true(last < 1e-6);
 }
 
+/* The derivative is that of the program that was solved, whatever became of its arrays since. */
+static void test_program_may_change_after_solve(void **state) {
+  (void)state;
+  double A[4] = {2, 0.3, 0.3, 1.5}, b[2] = {-1, 0.8}, mu[1] = {0.4}, lower[1] = {0.1};
+  double f[2], f_bar[2] = {1, -0.5}, bars[2][4 + 2 + 1 + 1];
+  carom_cone_program program = {
+      .contact_count = 1, .dimension = 2, .A = A, .b = b, .mu = mu, .lower = lower};
+  carom_error error;
+  carom_cone_solver *solver;
+  assert_int_equal(carom_cone_solver_create(&solver, &error), CAROM_OK);
+  assert_int_equal(carom_cone_solver_solve(solver, &program, NULL, f, NULL, &error), CAROM_OK);
+  for (int pass = 0; pass < 2; pass++) {
+    double *bar = bars[pass];
+    assert_int_equal(carom_cone_solver_vjp(solver, f_bar, bar, bar + 4, bar + 6, bar + 7, &error),
+                     CAROM_OK);
+    for (int k = 0; k < 4; k++) A[k] = 7 + k;
+    b[0] = b[1] = mu[0] = lower[0] = 9;
+  }
+  assert_memory_equal(bars[0], bars[1], sizeof bars[0]);
+  assert_int_equal(carom_cone_solver_solve_count(solver), 1);
+
+  // a solve that is refused leaves nothing to differentiate
+  mu[0] = -1;
+  assert_int_equal(carom_cone_solver_solve(solver, &program, NULL, f, NULL, &error),
+                   CAROM_INVALID_ARGUMENT);
+  assert_int_equal(carom_cone_solver_vjp(solver, f_bar, NULL, NULL, NULL, NULL, &error),
+                   CAROM_INVALID_ARGUMENT);
+  assert_int_equal(carom_cone_solver_solve_count(solver), 1);
+  carom_cone_solver_destroy(solver);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_program_may_change_after_solve),
       cmocka_unit_test_setup(test_derivative_full_rank, clear_memory),
       cmocka_unit_test_setup(test_derivative_singular, clear_memory),
       cmocka_unit_test_setup(test_derivative_smoothed, clear_memory),

@@ -88,7 +88,7 @@ static bool event_case_draw(event_case *c, rng *random, double friction, double 
 
 static double kinetic_energy(const event_case *c, const double *v) {
   double kinetic;
-  carom_system_energy(c->system, c->theta, c->x, v, &kinetic, NULL);
+  carom_system_energy(c->system, c->theta, c->x, v, &kinetic, NULL, NULL);
   return kinetic;
 }
 

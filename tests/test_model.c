@@ -1,5 +1,6 @@
 /* Models: the potential network, its derivatives, and the reference's training steps. */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -620,7 +621,74 @@ static void test_prediction_and_errors(void **state) {
   carom_system_destroy(s);
 }
 
+/* ---- the host program's BLAS ------------------------------------------------------------------- */
+
+extern void openblas_set_num_threads(int count) __attribute__((weak));
+extern int openblas_get_num_threads(void) __attribute__((weak));
+
+/* Losses, predictions and potentials of a model of its own, those that fail included. */
+static void *use_model(void *system) {
+  carom_model_options options = carom_model_default_options(system);
+  carom_error error;
+  carom_model *m;
+  options.hidden_size = 64;
+  if (carom_model_create(system, &options, &m, &error) != CAROM_OK) return NULL;
+  size_t size = (size_t)m->system->coordinate_count;
+  double *x = malloc(sizeof(double) * 60 * size), *v = malloc(sizeof(double) * 60 * size), loss;
+  carom_system_sample(system, 5, 60, x, v, &error);
+  carom_chunks chunks = {.count = 30, .states = 2, .x = x, .v = v};
+  for (int k = 0; k < 20; k++) {
+    if (carom_model_loss(m, &chunks, 30, NULL, &loss, NULL, NULL, &error) != CAROM_OK) abort();
+    if (carom_model_potential(m, 60, x, v, &error) != CAROM_OK) abort();
+    double mass = m->parameters[m->mass], weight = m->parameters[m->network];
+    m->parameters[m->mass] = NAN;
+    if (carom_model_loss(m, &chunks, 30, NULL, &loss, NULL, NULL, &error) == CAROM_OK) abort();
+    m->parameters[m->mass] = mass;
+    m->parameters[m->network] = INFINITY;
+    if (carom_model_loss(m, &chunks, 30, NULL, &loss, NULL, NULL, &error) == CAROM_OK) abort();
+    m->parameters[m->network] = weight;
+    carom_system_sample(system, 5, 60, x, v, &error);
+  }
+  carom_model_destroy(m);
+  free(x);
+  free(v);
+  return system;
+}
+
+/* Calls leave BLAS with the threads that it had, from several threads of the program too. */
+static void test_blas_threads_are_given_back(void **state) {
+  (void)state;
+  if (openblas_set_num_threads == 0) skip();
+  int before = openblas_get_num_threads();
+  carom_system *system = NULL;
+  carom_error error;
+  assert_int_equal(carom_system_load("cp3", &system, &error), CAROM_OK);
+  openblas_set_num_threads(2);
+  if (openblas_get_num_threads() == 2) {
+    pthread_t threads[2];
+    for (int k = 0; k < 2; k++)
+      assert_int_equal(pthread_create(&threads[k], NULL, use_model, system), 0);
+    for (int k = 0; k < 2; k++) {
+      void *used;
+      assert_int_equal(pthread_join(threads[k], &used), 0);
+      assert_non_null(used);
+    }
+    assert_int_equal(openblas_get_num_threads(), 2);
+
+    // nested: held until the outermost is done
+    gemm_begin();
+    assert_non_null(use_model(system));
+    assert_int_equal(openblas_get_num_threads(), 1);
+    gemm_end();
+    assert_int_equal(openblas_get_num_threads(), 2);
+  }
+  openblas_set_num_threads(before);
+  carom_system_destroy(system);
+}
+
 int main(void) {
+  const struct CMUnitTest outside[] = {cmocka_unit_test(test_blas_threads_are_given_back)};
+  int wrong = cmocka_run_group_tests(outside, NULL, NULL);
   gemm_begin();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_softplus),
@@ -634,5 +702,5 @@ int main(void) {
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   gemm_end();
-  return failed;
+  return failed + wrong;
 }

@@ -18,7 +18,7 @@
 static double total_energy(const carom_system *s, const double *theta, const double *x,
                            const double *v) {
   double kinetic, potential_energy;
-  carom_system_energy(s, theta, x, v, &kinetic, &potential_energy);
+  carom_system_energy(s, theta, x, v, &kinetic, &potential_energy, NULL);
   return kinetic + potential_energy;
 }
 
@@ -174,7 +174,7 @@ static double energy_drift(carom_system *s, int substeps) {
     options.dynamics = sample % 2 == 0 ? CAROM_LAGRANGIAN : CAROM_HAMILTONIAN;
     double *x, *v, kinetic, potential_energy;
     simulate_one(s, &options, x0, v0, &x, &v, NULL);
-    carom_system_energy(s, NULL, x0, v0, &kinetic, &potential_energy);
+    carom_system_energy(s, NULL, x0, v0, &kinetic, &potential_energy, NULL);
     double end =
         total_energy(s, NULL, x + 100 * s->coordinate_count, v + 100 * s->coordinate_count);
     worst =

@@ -204,6 +204,16 @@ static void test_bad_calls(void **state) {
   expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
          "options.cone");
 
+  bad = good, bad.integrator = (carom_integrator)55;
+  expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
+         "options.integrator is 55");
+  bad = good, bad.dynamics = (carom_dynamics)2;
+  expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
+         "options.dynamics is 2");
+  bad = good, bad.contact = (carom_contact_model)2;
+  expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
+         "options.contact is 2");
+
   // a derivative before a run
   rollout = make_rollout(&b, &good);
   expect(carom_rollout_vjp(rollout, NULL, NULL, NULL, NULL, NULL, &error), &error,
@@ -237,6 +247,50 @@ static void test_divergence_is_reported(void **state) {
          "non-finite at step");
   expect(carom_rollout_vjp(rollout, NULL, NULL, NULL, NULL, NULL, &error), &error,
          CAROM_INVALID_ARGUMENT, "no finished run");
+  carom_rollout_destroy(rollout);
+  batch_close(&b);
+}
+
+/* The derivative is that of the last run, whatever the caller has done with its arrays since. */
+static void test_inputs_may_change_after_a_run(void **state) {
+  (void)state;
+  batch b;
+  batch_open(&b, "bd5", 5);
+  carom_rollout_options options = carom_rollout_default_options(b.system);
+  carom_error error;
+  size_t parameters = (size_t)carom_parameters_count(b.system);
+  size_t states = (size_t)(b.count * b.size);
+  double *theta = malloc(sizeof(double) * parameters), *bars[2], *x0_bars[2];
+  for (int pass = 0; pass < 2; pass++) {
+    bars[pass] = malloc(sizeof(double) * parameters);
+    x0_bars[pass] = malloc(sizeof(double) * states);
+  }
+  carom_parameters_default(b.system, theta);
+  carom_rollout *rollout = make_rollout(&b, &options);
+  assert_int_equal(carom_rollout_run_count(rollout), 0);
+  for (int pass = 0; pass < 2; pass++) {
+    assert_int_equal(carom_rollout_run(rollout, theta, b.x0, b.v0, &error), CAROM_OK);
+    assert_int_equal(carom_rollout_run_count(rollout), pass + 1);
+    for (size_t i = 0; pass == 1 && i < states; i++) b.x0[i] = b.v0[i] = NAN;
+    for (size_t i = 0; pass == 1 && i < parameters; i++) theta[i] = NAN;
+    assert_int_equal(carom_rollout_vjp(rollout, carom_rollout_positions(rollout), NULL,
+                                       x0_bars[pass], NULL, bars[pass], &error),
+                     CAROM_OK);
+  }
+  assert_memory_equal(bars[0], bars[1], sizeof(double) * parameters);
+  assert_memory_equal(x0_bars[0], x0_bars[1], sizeof(double) * states);
+
+  // a run that is refused leaves nothing to differentiate
+  expect(carom_rollout_run(rollout, theta, b.x0, b.v0, &error), &error, CAROM_INVALID_ARGUMENT,
+         "log_mass");
+  expect(carom_rollout_vjp(rollout, NULL, NULL, NULL, NULL, NULL, &error), &error,
+         CAROM_INVALID_ARGUMENT, "no finished run");
+  assert_int_equal(carom_rollout_run_count(rollout), 2);
+  for (int pass = 0; pass < 2; pass++) {
+    free(bars[pass]);
+    free(x0_bars[pass]);
+  }
+  free(theta);
   carom_rollout_destroy(rollout);
   batch_close(&b);
 }
@@ -344,6 +398,7 @@ int main(void) {
       cmocka_unit_test(test_simulate_agrees_with_rollout),
       cmocka_unit_test(test_bad_calls),
       cmocka_unit_test(test_divergence_is_reported),
+      cmocka_unit_test(test_inputs_may_change_after_a_run),
       cmocka_unit_test(test_progress_can_stop),
       cmocka_unit_test(test_failures_are_kept),
       cmocka_unit_test(test_inaccurate_programs_are_counted),

@@ -1,8 +1,12 @@
 #include "base/arena.h"
 
+#include <fenv.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/size.h"
 
 enum { ALIGNMENT = 64, BLOCK_SIZE = 1 << 18 };
 
@@ -13,9 +17,41 @@ struct arena_block {
   unsigned char *data; /* aligned */
 };
 
+/* ---- guards ---------------------------------------------------------------------------------- */
+
+typedef struct guard {
+  jmp_buf place;
+  struct guard *outer;
+} guard;
+
+static _Thread_local guard *innermost = NULL;
+
+// all that is read after a jump was written before the first return of setjmp
+bool arena_guard(void (*work)(void *user), void *user) {
+  guard g = {.outer = innermost};
+  fenv_t modes;
+  fegetenv(&modes);
+  bool done = setjmp(g.place) == 0;
+  if (done) {
+    innermost = &g;
+    work(user);
+  } else {
+    fesetenv(&modes);
+  }
+  innermost = g.outer;
+  return done;
+}
+
+_Noreturn void arena_give_up(void) {
+  if (innermost == NULL) abort();
+  longjmp(innermost->place, 1);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
 static arena_block *block_create(size_t size) {
-  unsigned char *memory = malloc(sizeof(arena_block) + size + ALIGNMENT);
-  if (memory == NULL) abort();
+  unsigned char *memory = size_allocate(size_add(size, sizeof(arena_block) + ALIGNMENT), 1);
+  if (memory == NULL) arena_give_up();
   arena_block *block = (arena_block *)(void *)memory;
   uintptr_t data = (uintptr_t)(memory + sizeof(arena_block));
   data = (data + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -35,6 +71,7 @@ void arena_free(arena *a) {
 }
 
 void *arena_bytes(arena *a, size_t size) {
+  if (size > SIZE_MAX / 2) arena_give_up();
   size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 
   // take it from the current block or the first later one that has room
@@ -74,6 +111,13 @@ void arena_restore(arena *a, arena_mark mark) {
 
 void *arena_zeroed(arena *a, size_t size) { return memset(arena_bytes(a, size), 0, size); }
 
+void *arena_array(arena *a, size_t count, size_t element) {
+  return arena_bytes(a, size_multiply(count, element));
+}
+
 double *arena_doubles(arena *a, int count) { return ARENA_ARRAY(a, double, count); }
 
-double *arena_zeros(arena *a, int count) { return arena_zeroed(a, sizeof(double) * (size_t)count); }
+double *arena_zeros(arena *a, int count) {
+  double *zeros = arena_doubles(a, count);
+  return memset(zeros, 0, sizeof(double) * (size_t)count);
+}

@@ -15,6 +15,7 @@ struct carom_cone_solver {
   carom_cone_options options;
   bool solved;
   cone_adjoint *adjoint; /* of the last solve, made by its first derivative; in `memory` */
+  int64_t solve_count;
 };
 
 const char *carom_cone_status_text(carom_cone_status status) {
@@ -123,6 +124,27 @@ static void copy_program(carom_cone_solver *solver, const carom_cone_program *pr
                                      .dual = arena_zeros(memory, size + count)};
 }
 
+/* A program to solve, as a guard takes it. */
+typedef struct solve_work {
+  carom_cone_solver *solver;
+  const carom_cone_program *program;
+} solve_work;
+
+static void solve(void *user) {
+  const solve_work *w = user;
+  carom_cone_solver *solver = w->solver;
+  copy_program(solver, w->program);
+  cone_solve(&solver->program, &solver->options, false, &solver->solution, &solver->scratch);
+}
+
+/* Memory that ran short leaves the solver ready for another program. */
+static carom_status no_memory(carom_cone_solver *solver, const char *function, int count,
+                              carom_error *error) {
+  arena_restore(&solver->scratch, (arena_mark){0});
+  return error_set(error, CAROM_OUT_OF_MEMORY, "%s: no memory for a program of %d contacts",
+                   function, count);
+}
+
 carom_status carom_cone_solver_solve(carom_cone_solver *solver, const carom_cone_program *program,
                                      const carom_cone_options *options, double *f,
                                      carom_cone_info *info, carom_error *error) {
@@ -137,14 +159,19 @@ carom_status carom_cone_solver_solve(carom_cone_solver *solver, const carom_cone
   if (status != CAROM_OK) return status;
 
   arena_restore(&solver->memory, (arena_mark){0});
-  copy_program(solver, program);
   solver->options = chosen;
-  cone_solve(&solver->program, &chosen, false, &solver->solution, &solver->scratch);
+  if (!arena_guard(solve, &(solve_work){solver, program}))
+    return no_memory(solver, "carom_cone_solver_solve", program->contact_count, error);
   solver->solved = true;
+  solver->solve_count++;
   if (program->contact_count > 0)
     memcpy(f, solver->solution.f, sizeof(double) * (size_t)solver->program.shape.size);
   if (info != NULL) *info = solver->solution.info;
   return error_clear(error);
+}
+
+int64_t carom_cone_solver_solve_count(const carom_cone_solver *solver) {
+  return solver != NULL ? solver->solve_count : 0;
 }
 
 // A_bar = -1/2 (p f' + f p') + 1/2 (p2 f2' + f2 p2')
@@ -157,18 +184,17 @@ static void matrix_cotangent(int size, const double *f, const cone_cotangents *b
           0.5 * (p2[i] * f2[j] + f2[i] * p2[j] - p[i] * f[j] - f[i] * p[j]);
 }
 
-carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_bar, double *A_bar,
-                                   double *b_bar, double *mu_bar, double *lower_bar,
-                                   carom_error *error) {
-  REQUIRE(solver, error);
-  if (!solver->solved)
-    return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_cone_solver_vjp: there is no solution to differentiate; call "
-                     "carom_cone_solver_solve first");
-  int count = solver->program.contact_count, size = solver->program.shape.size;
-  if (count == 0) return error_clear(error);
-  REQUIRE(f_bar, error);
+/* Cotangents to compute, as a guard takes them. */
+typedef struct vjp_work {
+  carom_cone_solver *solver;
+  const double *f_bar;
+  double *A_bar, *b_bar, *mu_bar, *lower_bar;
+} vjp_work;
 
+static void solve_vjp(void *user) {
+  const vjp_work *w = user;
+  carom_cone_solver *solver = w->solver;
+  int count = solver->program.contact_count, size = solver->program.shape.size;
   arena *scratch = &solver->scratch;
   arena_mark mark = arena_save(scratch);
   double *numbers = arena_doubles(scratch, 3 * size + 2 * count);
@@ -180,12 +206,27 @@ carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_ba
   if (solver->adjoint == NULL)
     solver->adjoint =
         cone_adjoint_make(&solver->program, &solver->options, &solver->solution, &solver->memory);
-  cone_adjoint_apply(solver->adjoint, f_bar, &bars);
-  if (A_bar != NULL) matrix_cotangent(size, solver->solution.f, &bars, A_bar);
-  if (b_bar != NULL)
-    for (int k = 0; k < size; k++) b_bar[k] = -bars.p[k];
-  if (mu_bar != NULL) memcpy(mu_bar, bars.mu, sizeof(double) * (size_t)count);
-  if (lower_bar != NULL) memcpy(lower_bar, bars.lower, sizeof(double) * (size_t)count);
+  cone_adjoint_apply(solver->adjoint, w->f_bar, &bars);
+  if (w->A_bar != NULL) matrix_cotangent(size, solver->solution.f, &bars, w->A_bar);
+  for (int k = 0; w->b_bar != NULL && k < size; k++) w->b_bar[k] = -bars.p[k];
+  if (w->mu_bar != NULL) memcpy(w->mu_bar, bars.mu, sizeof(double) * (size_t)count);
+  if (w->lower_bar != NULL) memcpy(w->lower_bar, bars.lower, sizeof(double) * (size_t)count);
   arena_restore(scratch, mark);
+}
+
+carom_status carom_cone_solver_vjp(carom_cone_solver *solver, const double *f_bar, double *A_bar,
+                                   double *b_bar, double *mu_bar, double *lower_bar,
+                                   carom_error *error) {
+  REQUIRE(solver, error);
+  if (!solver->solved)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_cone_solver_vjp: there is no solution to differentiate; call "
+                     "carom_cone_solver_solve first");
+  int count = solver->program.contact_count;
+  if (count == 0) return error_clear(error);
+  REQUIRE(f_bar, error);
+  vjp_work work = {solver, f_bar, A_bar, b_bar, mu_bar, lower_bar};
+  if (!arena_guard(solve_vjp, &work))
+    return no_memory(solver, "carom_cone_solver_vjp", count, error);
   return error_clear(error);
 }

@@ -8,7 +8,6 @@
 #include "learn/chunks.h"
 #include "learn/noise.h"
 #include "learn/options.h"
-#include "rollout/report.h"
 #include "system/system.h"
 
 #include <math.h>
@@ -204,7 +203,7 @@ static carom_status simulate_block(generator *g, int split, int block, int count
   status = carom_system_simulate(g->system, &g->simulation, NULL, count, g->x0, g->v0, g->x, g->v,
                                  g->contact, &report, error);
   if (status != CAROM_OK) return status;
-  report_merge(&g->report, &report);
+  carom_report_add(&g->report, &report);
   g->progress.before += report.time_steps;
   return CAROM_OK;
 }

@@ -1,10 +1,11 @@
 #include "learn/evaluation.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/determination.h"
 #include "learn/force.h"
-#include "physics/potential.h"
-#include "rollout/report.h"
+#include "physics/energy.h"
+#include "system/system.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -175,7 +176,7 @@ static carom_status predict_each(evaluator *e, horizon *h, carom_error *error) {
     carom_report report = {0};
     carom_status status = carom_model_predict(e->model, 1, h->states - 1, e->x0 + (size_t)k * size,
                                               e->v0 + (size_t)k * size, x, v, NULL, &report, error);
-    report_merge(&e->result->report, &report);
+    carom_report_add(&e->result->report, &report);
     if (status == CAROM_OK) continue;
     if (status != CAROM_NUMERICAL_FAILURE) return status;
     h->failed[k] = true;
@@ -190,7 +191,7 @@ static carom_status predict(evaluator *e, horizon *h, carom_error *error) {
   carom_status status = carom_model_predict(e->model, h->count, h->states - 1, e->x0, e->v0, h->x,
                                             h->v, NULL, &report, error);
   if (status == CAROM_NUMERICAL_FAILURE) return predict_each(e, h, error);
-  report_merge(&e->result->report, &report);
+  carom_report_add(&e->result->report, &report);
   return status;
 }
 
@@ -251,25 +252,16 @@ static carom_status evaluate_chunks(evaluator *e, carom_error *error) {
 /* ---- energies ---- */
 
 /* energy [count] of states, with the scene's parameters */
-static void energies(const carom_system *system, const double *theta, int count, const double *x,
-                     const double *v, double *energy) {
-  mechanics m;
-  arena scratch;
-  arena_init(&scratch);
-  mechanics_init(&m, system);
-  mechanics_set_parameters(&m, theta);
-  int size = system->coordinate_count;
-  double *momentum = arena_doubles(&scratch, size);
-  scene_potential.value(&scene_potential, &m, count, x, energy, &scratch);
-  for (int k = 0; k < count; k++) {
-    const double *velocity = v + (size_t)k * (size_t)size;
-    double twice = 0;
-    mass_apply(&m, velocity, momentum);
-    for (int i = 0; i < size; i++) twice += momentum[i] * velocity[i];
-    energy[k] += twice / 2;
-  }
-  mechanics_free(&m);
-  arena_free(&scratch);
+static carom_status energies(const evaluator *e, int count, const double *x, const double *v,
+                             double *energy, carom_error *error) {
+  double *kinetic = size_allocate((size_t)count, sizeof(double));
+  if (kinetic == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the energies of %d states", count);
+  carom_status status =
+      energy_of_states(e->system, e->result->scene_theta, count, x, v, kinetic, energy, error);
+  for (int k = 0; status == CAROM_OK && k < count; k++) energy[k] += kinetic[k];
+  free(kinetic);
+  return status;
 }
 
 /* What energies of a trajectory are relative to. */
@@ -277,7 +269,7 @@ static double energy_scale(const evaluator *e, int sample) {
   size_t at = (size_t)sample * (size_t)e->system->coordinate_count;
   double kinetic, potential_energy;
   carom_system_energy(e->system, e->result->scene_theta, e->x0 + at, e->v0 + at, &kinetic,
-                      &potential_energy);
+                      &potential_energy, NULL);
   return kinetic + fabs(potential_energy);
 }
 
@@ -320,8 +312,11 @@ static carom_status evaluate_energy(evaluator *e, carom_error *error) {
   if (r->energy == NULL || r->true_energy == NULL || averages == NULL) {
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %zu energies", states);
   } else {
-    energies(e->system, r->scene_theta, (int)states, h->x, h->v, r->energy);
-    energies(e->system, r->scene_theta, (int)states, h->true_x, h->true_v, r->true_energy);
+    status = energies(e, (int)states, h->x, h->v, r->energy, error);
+    if (status == CAROM_OK)
+      status = energies(e, (int)states, h->true_x, h->true_v, r->true_energy, error);
+  }
+  if (status == CAROM_OK) {
     r->drift = measure_energy(e, r->energy, NULL, averages);
     r->true_drift = measure_energy(e, r->true_energy, NULL, averages);
     r->energy_error = measure_energy(e, r->energy, r->true_energy, averages).greatest;

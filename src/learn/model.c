@@ -1,5 +1,6 @@
 #include "learn/model.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/size.h"
 #include "learn/options.h"
 #include "learn/units.h"
 
@@ -138,6 +140,47 @@ static void set_units(carom_model *m) {
   m->potential.energy = m->speed * m->speed;
 }
 
+/* Counts of parameters are int in the interface, and all have to fit into memory. */
+static carom_status check_size(const carom_model *m, carom_error *error) {
+  const carom_system *s = m->system;
+  size_t network =
+      size_add(mlp_parameter_total(&m->potential.shape), 2 * (size_t)m->potential.elastic_count);
+  size_t count = size_add(network, (size_t)s->parameter_count);
+  size_t bytes = size_multiply(
+      count, m->options.single_precision ? sizeof(double) + sizeof(float) : sizeof(double));
+  if (count > INT_MAX)
+    return error_set(
+        error, CAROM_INVALID_ARGUMENT,
+        "options.hidden_size is %d: with %d layers that is a network of %.3g parameters "
+        "(%.3g GB); there can be %d; take fewer units or layers",
+        m->options.hidden_size, m->options.hidden_layers, (double)count, size_gigabytes(bytes),
+        INT_MAX);
+  if (!size_available(bytes))
+    return error_set(
+        error, CAROM_OUT_OF_MEMORY,
+        "options.hidden_size is %d: with %d layers that is a network of %zu parameters, "
+        "which need %.3g GB; take fewer units or layers",
+        m->options.hidden_size, m->options.hidden_layers, count, size_gigabytes(bytes));
+  return CAROM_OK;
+}
+
+static carom_status allocate(carom_model *m, carom_error *error) {
+  bool ready = mechanics_init(&m->mechanics, m->system);
+  m->parameters = size_allocate_zero((size_t)m->parameter_count, sizeof(double));
+  m->theta = size_allocate_zero((size_t)m->system->parameter_count, sizeof(double));
+  m->body_lengths = size_allocate_zero((size_t)m->system->body_count, sizeof(double));
+  float *rounded = NULL;
+  if (m->options.single_precision)
+    rounded = size_allocate_zero(mlp_parameter_total(&m->potential.shape), sizeof(float));
+  network_potential_set(&m->potential, m->parameters + (m->parameters != NULL ? m->network : 0),
+                        rounded);
+  if (ready && m->parameters != NULL && m->theta != NULL && m->body_lengths != NULL &&
+      (rounded != NULL || !m->options.single_precision))
+    return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model of %d parameters",
+                   m->parameter_count);
+}
+
 carom_status carom_model_create(const carom_system *system, const carom_model_options *options,
                                 carom_model **model, carom_error *error) {
   if (model != NULL) *model = NULL;
@@ -152,22 +195,15 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
   m->options = *options;
   m->potential = network_potential_make(system, options->elastic_term, options->hidden_layers,
                                         options->hidden_size);
-  lay_out_parameters(m);
-  mechanics_init(&m->mechanics, system);
-  m->parameters = calloc((size_t)m->parameter_count, sizeof(double));
-  m->theta = calloc((size_t)system->parameter_count + 1, sizeof(double));
-  m->body_lengths = calloc((size_t)system->body_count + 1, sizeof(double));
-  float *rounded = NULL;
-  if (options->single_precision)
-    rounded = calloc((size_t)mlp_parameter_count(&m->potential.shape), sizeof(float));
-  if (m->parameters == NULL || m->theta == NULL || m->body_lengths == NULL ||
-      (options->single_precision && rounded == NULL)) {
-    int count = m->parameter_count;
-    free(rounded);
-    carom_model_destroy(m);
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model of %d parameters", count);
+  status = check_size(m, error);
+  if (status == CAROM_OK) {
+    lay_out_parameters(m);
+    status = allocate(m, error);
   }
-  network_potential_set(&m->potential, m->parameters + m->network, rounded);
+  if (status != CAROM_OK) {
+    carom_model_destroy(m);
+    return status;
+  }
   set_units(m);
   initialise(m);
   *model = m;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/model.h"
 #include "nn/gemm.h"
 
@@ -33,7 +34,7 @@ void loss_batch_free(loss_batch *l) {
 
 static bool grow(double **array, size_t count) {
   free(*array);
-  *array = malloc(sizeof(double) * (count + 1));
+  *array = size_allocate(count, sizeof(double));
   return *array != NULL;
 }
 
@@ -45,14 +46,18 @@ static carom_status reserve(carom_model *m, int count, int states, bool gradient
     loss_batch_free(l);
     prediction_batch(&l->batch, m, states - 1, LEARN_SHARD, BATCH_REVERSE_AT_ONCE);
   }
-  size_t state = (size_t)count * (size_t)m->system->coordinate_count;
-  size_t trajectory = state * (size_t)states;
+  batch_set_threads(&l->batch, m->options.threads);
+  size_t state = size_multiply((size_t)count, (size_t)m->system->coordinate_count);
+  size_t trajectory = size_multiply(state, (size_t)states);
   if (count > l->capacity) {
     l->capacity = 0;
     if (!grow(&l->x0, state) || !grow(&l->v0, state) || !grow(&l->x, trajectory) ||
         !grow(&l->v, trajectory) || !grow(&l->x_bar, trajectory) || !grow(&l->v_bar, trajectory) ||
         !grow(&l->losses, (size_t)count))
-      return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a batch of %d chunks", count);
+      return error_set(
+          error, CAROM_OUT_OF_MEMORY,
+          "no memory for a batch of %d chunks of %d states, %.3g GB; use a smaller batch", count,
+          states, size_gigabytes(size_multiply(4 * sizeof(double), trajectory)));
     l->capacity = count;
   }
   return batch_reserve(&l->batch, count, gradients, error);
@@ -236,6 +241,29 @@ carom_status carom_model_predict(carom_model *model, int batch, int steps, const
   return status == CAROM_OK ? error_clear(error) : status;
 }
 
+enum { POTENTIAL_BLOCK = 1024 /* states that the network sees at once */ };
+
+/* States whose potential is asked for, as a guard takes them. */
+typedef struct potential_work {
+  const carom_model *model;
+  int count;
+  const double *x;
+  double *value;
+  arena scratch;
+} potential_work;
+
+// in pieces: scratch grows with the states that the network sees at once
+static void potential_values(void *user) {
+  potential_work *w = user;
+  const potential *p = &w->model->potential.base;
+  size_t size = (size_t)w->model->system->coordinate_count;
+  for (int first = 0, count; first < w->count; first += count) {
+    count = w->count - first < POTENTIAL_BLOCK ? w->count - first : POTENTIAL_BLOCK;
+    p->value(p, &w->model->mechanics, count, w->x + (size_t)first * size, w->value + first,
+             &w->scratch);
+  }
+}
+
 carom_status carom_model_potential(carom_model *model, int count, const double *x, double *value,
                                    carom_error *error) {
   REQUIRE(model, error);
@@ -244,12 +272,12 @@ carom_status carom_model_potential(carom_model *model, int count, const double *
   if (count < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_model_potential: count is %d, must be at least 0", count);
-  carom_model *m = model;
-  arena scratch;
-  arena_init(&scratch);
+  potential_work work = {.model = model, .count = count, .x = x, .value = value};
+  arena_init(&work.scratch);
   gemm_begin();
-  m->potential.base.value(&m->potential.base, &m->mechanics, count, x, value, &scratch);
+  bool done = arena_guard(potential_values, &work);
   gemm_end();
-  arena_free(&scratch);
-  return error_clear(error);
+  arena_free(&work.scratch);
+  if (done) return error_clear(error);
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the potential of %d states", count);
 }

@@ -24,10 +24,9 @@ typedef struct noise {
   double *step;   /* [coordinate_count] */
 } noise;
 
-static void noise_init(noise *n, const carom_system *system, double deviation) {
-  *n = (noise){.system = system, .deviation = deviation};
-  arena_init(&n->memory);
-  mechanics_init(&n->mechanics, system);
+static void lay_out(void *user) {
+  noise *n = user;
+  const carom_system *system = n->system;
   double *theta = arena_doubles(&n->memory, system->parameter_count);
   carom_parameters_default(system, theta);
   mechanics_set_parameters(&n->mechanics, theta);
@@ -36,6 +35,13 @@ static void noise_init(noise *n, const carom_system *system, double deviation) {
       arena_doubles(&n->memory, system->constraint_shape.start[system->constraint_shape.size]);
   n->rows = arena_doubles(&n->memory, system->row_count);
   n->step = arena_doubles(&n->memory, system->coordinate_count);
+}
+
+/* False if memory is short; noise_free is due in any case. */
+static bool noise_init(noise *n, const carom_system *system, double deviation) {
+  *n = (noise){.system = system, .deviation = deviation};
+  arena_init(&n->memory);
+  return mechanics_init(&n->mechanics, system) && arena_guard(lay_out, n);
 }
 
 static void noise_free(noise *n) {
@@ -194,7 +200,10 @@ carom_status noise_add(const carom_system *system, double deviation, uint64_t se
                        carom_chunks *chunks, carom_error *error) {
   if (deviation == 0) return CAROM_OK;
   noise n;
-  noise_init(&n, system, deviation);
+  if (!noise_init(&n, system, deviation)) {
+    noise_free(&n);
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for noise on states");
+  }
   bool restored = true;
   size_t size = (size_t)system->coordinate_count;
   for (int chunk = 0; chunk < chunks->count && restored; chunk++) {

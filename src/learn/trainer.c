@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "learn/options.h"
-#include "rollout/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -283,7 +282,7 @@ static carom_status epoch_batch(carom_trainer *t, double rate, carom_error *erro
   }
   s->loss_sum += loss * count;
   s->gradient_norm = norm(t->gradient, t->optimizer.size);
-  report_merge(&s->report, &report);
+  carom_report_add(&s->report, &report);
   s->batches_done++;
   return CAROM_OK;
 }
@@ -353,7 +352,7 @@ static carom_status validate(carom_trainer *t, double *loss, carom_report *repor
       return advise(status, error);
     }
     sum += value * count;
-    report_merge(report, &one);
+    carom_report_add(report, &one);
   }
   *loss = all->count > 0 ? sum / all->count : NAN;
   return CAROM_OK;
@@ -368,7 +367,7 @@ static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   result->moves = s->moves;
   result->search_loss_before = s->moves > 0 ? s->search_loss_before : NAN;
   result->search_loss_after = s->moves > 0 ? s->search_loss_after : NAN;
-  report_merge(&result->report, &s->report);
+  carom_report_add(&result->report, &s->report);
   const bool validated = t->dataset->validation.count > 0;
   const double judged = validated ? result->validation_loss : result->loss;
   result->best = judged < s->best_loss;

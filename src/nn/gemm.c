@@ -1,6 +1,7 @@
 #include "nn/gemm.h"
 
 #include <cblas.h>
+#include <omp.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -8,15 +9,22 @@
 extern void openblas_set_num_threads(int count) __attribute__((weak));
 extern int openblas_get_num_threads(void) __attribute__((weak));
 
-static int nesting = 0;
+static int holders = 0;
 static int threads_before = 1;
+
+/* An OpenBLAS on OpenMP sets the caller's number of OpenMP threads too, which is not ours to change. */
+static void set_blas_threads(int count) {
+  int own = omp_get_max_threads();
+  openblas_set_num_threads(count);
+  if (omp_get_max_threads() != own) omp_set_num_threads(own);
+}
 
 void gemm_begin(void) {
 #pragma omp critical(carom_gemm)
   {
-    if (nesting++ == 0 && openblas_set_num_threads != 0) {
+    if (holders++ == 0 && openblas_set_num_threads != 0) {
       threads_before = openblas_get_num_threads();
-      if (threads_before != 1) openblas_set_num_threads(1);
+      if (threads_before != 1) set_blas_threads(1);
     }
   }
 }
@@ -24,8 +32,8 @@ void gemm_begin(void) {
 void gemm_end(void) {
 #pragma omp critical(carom_gemm)
   {
-    if (--nesting == 0 && openblas_set_num_threads != 0 && threads_before != 1)
-      openblas_set_num_threads(threads_before);
+    if (--holders == 0 && openblas_set_num_threads != 0 && threads_before != 1)
+      set_blas_threads(threads_before);
   }
 }
 

@@ -29,8 +29,9 @@ void gemm_tn_single(int m, int n, int k, const float *a, const float *b, double 
 void gemm_blas_double(int m, int n, int k, const double *a, const double *b, double *c);
 void gemm_blas_single(int m, int n, int k, const float *a, const float *b, float *c);
 
-/* Holds BLAS to one thread of its own while workers call it; `gemm_end` gives back what was there.
- * Calls may be nested. */
+/* Holds BLAS to one thread of its own while workers call it. Calls may be nested and come from several
+ * threads of the program at once: the last `gemm_end` gives back what was there before the first
+ * `gemm_begin`. */
 void gemm_begin(void);
 void gemm_end(void);
 

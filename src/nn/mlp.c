@@ -1,5 +1,6 @@
 #include "nn/mlp.h"
 
+#include "base/size.h"
 #include "nn/gemm.h"
 #include "nn/softplus.h"
 
@@ -32,6 +33,14 @@ int mlp_bias_offset(const mlp_shape *shape, int layer) {
 
 int mlp_parameter_count(const mlp_shape *shape) {
   return mlp_weight_offset(shape, shape->hidden_layers + 1);
+}
+
+size_t mlp_parameter_total(const mlp_shape *shape) {
+  size_t total = 0;
+  for (int l = 0; l <= shape->hidden_layers; l++)
+    total = size_add(total, size_multiply((size_t)mlp_layer_outputs(shape, l),
+                                          (size_t)mlp_layer_inputs(shape, l) + 1));
+  return total;
 }
 
 /* A [rows][columns] matrix with orthonormal rows (or columns, if there are more rows): Gram-Schmidt,

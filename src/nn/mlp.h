@@ -32,6 +32,9 @@ typedef struct mlp_shape {
 
 int mlp_parameter_count(const mlp_shape *shape);
 
+/* The same where it need not fit an int: to be asked before anything else. */
+size_t mlp_parameter_total(const mlp_shape *shape);
+
 /* Offsets of weight and bias of layer 0 .. hidden_layers in the parameters. */
 int mlp_weight_offset(const mlp_shape *shape, int layer);
 int mlp_bias_offset(const mlp_shape *shape, int layer);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/size.h"
+
 /* ---- detection ------------------------------------------------------------------------------- */
 
 void contact_list_init(contact_list *list) { *list = (contact_list){0}; }
@@ -117,10 +119,14 @@ static int compare_ids(const void *a, const void *b) {
 /* Balls in order of their lower ends along the first axis; the order of the last call is nearly
  * right, so insertion sort takes linear time. */
 static bool sort_balls(const carom_system *s, const double *x, contact_list *list) {
-  if (list->balls == NULL) {
-    list->balls = malloc(sizeof(int) * (size_t)s->body_count);
-    list->reach_low = malloc(sizeof(double) * (size_t)s->body_count);
-    if (list->balls == NULL || list->reach_low == NULL) return false;
+  if (list->reach_low == NULL) {
+    if (list->balls == NULL) list->balls = size_allocate((size_t)s->body_count, sizeof(int));
+    list->reach_low = size_allocate((size_t)s->body_count, sizeof(double));
+    if (list->balls == NULL || list->reach_low == NULL) {
+      free(list->reach_low);
+      list->reach_low = NULL;
+      return false;
+    }
     for (int i = 0; i < s->body_count; i++)
       if (s->bodies[i].shape == SHAPE_BALL) list->balls[list->ball_count++] = i;
   }

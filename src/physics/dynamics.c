@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+size_t dynamics_record_bytes(const mechanics *m) {
+  const carom_system *s = m->system;
+  size_t factor = s->row_count > 0 ? (size_t)s->constraint_shape.start[s->row_count] : 0;
+  return sizeof(double) * ((size_t)s->constraint_count * (size_t)s->dimension + factor +
+                           2 * (size_t)s->row_count + 3 * (size_t)s->coordinate_count);
+}
+
 dynamics_record dynamics_record_make(const mechanics *m, arena *memory) {
   const carom_system *s = m->system;
   return (dynamics_record){

@@ -33,6 +33,9 @@ typedef struct dynamics_record {
 
 dynamics_record dynamics_record_make(const mechanics *m, arena *memory);
 
+/* Bytes of its arrays. */
+size_t dynamics_record_bytes(const mechanics *m);
+
 /* Fills `record` (its velocity and acceleration are the result) from x, v, gradient [D]. */
 void dynamics_eval(const mechanics *m, carom_dynamics kind, const double *x, const double *v,
                    const double *gradient, dynamics_record *record, arena *scratch);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/size.h"
+
 /* Stage s evaluates at z + h sum_{r<s} advance_sr k_r; the step ends at z + h sum_s weight_s k_s. */
 typedef struct tableau {
   int stage_count;
@@ -21,6 +23,19 @@ static const tableau *tableau_of(carom_integrator method) {
   return method == CAROM_RK4 ? &RK4_TABLEAU : &EULER_TABLEAU;
 }
 
+static size_t potential_bytes(const integrator *in, int capacity) {
+  const potential *p = in->potential;
+  return p->record_bytes != NULL ? p->record_bytes(p, capacity) : 0;
+}
+
+size_t step_record_bytes(const integrator *in, int capacity) {
+  size_t stages = size_multiply((size_t)in->substeps, (size_t)tableau_of(in->method)->stage_count);
+  size_t state = (size_t)in->mechanics->system->coordinate_count * sizeof(double);
+  size_t sample = 2 * state + sizeof(dynamics_record) + dynamics_record_bytes(in->mechanics);
+  size_t stage = size_add(size_multiply((size_t)capacity, sample), potential_bytes(in, capacity));
+  return size_multiply(stages, size_add(stage, 4 * sizeof(void *)));
+}
+
 step_record step_record_make(const integrator *in, int capacity, arena *memory) {
   int stage_count = in->substeps * tableau_of(in->method)->stage_count;
   int size = capacity * in->mechanics->system->coordinate_count;
@@ -29,9 +44,7 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
   record.v = ARENA_ARRAY(memory, double *, stage_count);
   record.dynamics = ARENA_ARRAY(memory, dynamics_record *, stage_count);
   record.potential = ARENA_ARRAY(memory, void *, stage_count);
-  size_t kept = in->potential->record_bytes != NULL
-                    ? in->potential->record_bytes(in->potential, capacity)
-                    : 0;
+  size_t kept = potential_bytes(in, capacity);
   for (int s = 0; s < stage_count; s++) {
     record.x[s] = arena_doubles(memory, size);
     record.v[s] = arena_doubles(memory, size);

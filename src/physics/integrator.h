@@ -30,6 +30,8 @@ typedef struct step_record {
   stopwatch *watch;           /* NULL unless a benchmark wants to know */
 } step_record;
 
+/* Bytes that step_record_make takes, SIZE_MAX for more than there can be. */
+size_t step_record_bytes(const integrator *in, int capacity);
 step_record step_record_make(const integrator *in, int capacity, arena *memory);
 
 /* Advances x, v [count][D] by dt in place. Fills `record`. */

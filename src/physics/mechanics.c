@@ -100,9 +100,9 @@ static void list_couplings(mechanics *m) {
   }
 }
 
-void mechanics_init(mechanics *m, const carom_system *system) {
-  *m = (mechanics){.system = system};
-  arena_init(&m->memory);
+static void lay_out(void *user) {
+  mechanics *m = user;
+  const carom_system *system = m->system;
   m->theta = arena_zeros(&m->memory, system->parameter_count);
   m->inverse_mass = arena_zeros(&m->memory, system->body_count);
   m->inverse_moment = arena_zeros(&m->memory, system->body_count * system->dimension);
@@ -120,6 +120,12 @@ void mechanics_init(mechanics *m, const carom_system *system) {
   }
   m->assembly_constraint[system->assembly_count] = c;
   list_couplings(m);
+}
+
+bool mechanics_init(mechanics *m, const carom_system *system) {
+  *m = (mechanics){.system = system};
+  arena_init(&m->memory);
+  return arena_guard(lay_out, m);
 }
 
 void mechanics_free(mechanics *m) { arena_free(&m->memory); }

@@ -35,7 +35,8 @@ typedef struct mechanics {
   arena memory;
 } mechanics;
 
-void mechanics_init(mechanics *m, const carom_system *system);
+/* False if memory is short; mechanics_free is due in any case. */
+bool mechanics_init(mechanics *m, const carom_system *system);
 void mechanics_free(mechanics *m);
 
 /* Takes new parameters. */

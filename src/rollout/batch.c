@@ -1,11 +1,12 @@
 #include "rollout/batch.h"
 
+#include <limits.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "rollout/report.h"
+#include "base/size.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -27,6 +28,10 @@ void batch_init(batch_executor *b, const mechanics *m, const potential *p, int p
                        .keeps_records = use == BATCH_REVERSE_AT_ONCE};
 }
 
+void batch_set_threads(batch_executor *b, int threads) {
+  b->thread_limit = threads > 0 ? threads : omp_get_max_threads();
+}
+
 void batch_free(batch_executor *b) {
   for (int i = 0; i < b->worker_count; i++) worker_free(&b->workers[i]);
   for (int i = 0; i < b->tape_count; i++) tape_free(&b->tapes[i]);
@@ -43,7 +48,8 @@ void batch_free(batch_executor *b) {
 static bool lengthen(void *array, int *count, int wanted, size_t element) {
   if (wanted <= *count) return true;
   void **at = array;
-  unsigned char *longer = realloc(*at, element * (size_t)wanted);
+  size_t bytes = size_multiply(element, (size_t)wanted);
+  unsigned char *longer = bytes <= PTRDIFF_MAX ? realloc(*at, bytes) : NULL;
   if (longer == NULL) return false;
   memset(longer + element * (size_t)*count, 0, element * (size_t)(wanted - *count));
   *at = longer;
@@ -51,10 +57,21 @@ static bool lengthen(void *array, int *count, int wanted, size_t element) {
   return true;
 }
 
+/* Asks for all at once before it takes them piece by piece. */
 static bool reserve_workers(batch_executor *b, int wanted) {
   int ready = b->worker_count;
-  if (!lengthen(&b->workers, &b->worker_count, wanted, sizeof(worker))) return false;
-  for (int i = ready; i < wanted; i++) worker_init(&b->workers[i], &b->job);
+  if (wanted <= ready) return true;
+  if (!size_available(size_multiply((size_t)(wanted - ready), worker_bytes(&b->job))) ||
+      !lengthen(&b->workers, &b->worker_count, wanted, sizeof(worker)))
+    return false;
+  b->worker_count = ready;
+  while (b->worker_count < wanted) {
+    if (!worker_init(&b->workers[b->worker_count], &b->job)) {
+      worker_free(&b->workers[b->worker_count]);
+      return false;
+    }
+    b->worker_count++;
+  }
   return true;
 }
 
@@ -64,23 +81,52 @@ static bool reserve_bars(batch_executor *b, int wanted) {
   free(b->theta_bars);
   free(b->potential_bars);
   b->bar_count = 0;
-  b->theta_bars = malloc(sizeof(double) * ((size_t)wanted * (size_t)b->parameter_count + 1));
-  b->potential_bars = malloc(sizeof(double) * ((size_t)wanted * (size_t)b->potential_count + 1));
+  b->theta_bars =
+      size_allocate(size_multiply((size_t)wanted, (size_t)b->parameter_count), sizeof(double));
+  b->potential_bars =
+      size_allocate(size_multiply((size_t)wanted, (size_t)b->potential_count), sizeof(double));
   if (b->theta_bars == NULL || b->potential_bars == NULL) return false;
   b->bar_count = wanted;
   return true;
 }
 
+/* What a batch needs beside its trajectories, in bytes. */
+static size_t needed_bytes(const batch_executor *b, int shards, int workers, bool gradients) {
+  size_t bars = gradients ? size_add((size_t)b->parameter_count, (size_t)b->potential_count) : 0;
+  size_t each = size_add(sizeof(shard_result) + sizeof(tape), size_multiply(bars, sizeof(double)));
+  return size_add(size_multiply((size_t)shards, each),
+                  size_multiply((size_t)workers, worker_bytes(&b->job)));
+}
+
+/* Indices inside a shard are int. */
+static carom_status check_shard(const batch_executor *b, carom_error *error) {
+  int size = b->job.integrator.mechanics->system->coordinate_count, most = INT_MAX / 4 / size;
+  if (b->options.shard_size <= most) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "options.shard_size is %d; with %d coordinates of a state at most %d samples go "
+                   "into a shard",
+                   b->options.shard_size, size, most);
+}
+
 carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom_error *error) {
+  carom_status status = check_shard(b, error);
+  if (status != CAROM_OK) return status;
   int shards = (samples - 1) / b->options.shard_size + 1;
   int workers = b->thread_limit < shards ? b->thread_limit : shards;
   int tapes = b->use == BATCH_REVERSE_LATER ? shards : b->use == BATCH_FORWARD ? 0 : workers;
-  b->job.batch = samples;
-  b->shard_count = shards;
+  b->shard_count = 0; // nothing to run unless all is there
   if (!lengthen(&b->results, &b->result_count, shards, sizeof(shard_result)) ||
       !lengthen(&b->tapes, &b->tape_count, tapes, sizeof(tape)) ||
       (gradients && !reserve_bars(b, shards)) || !reserve_workers(b, workers))
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a batch of %d samples", samples);
+    return error_set(
+        error, CAROM_OUT_OF_MEMORY,
+        "no memory for a batch of %d samples: %d threads with %d samples x %d substeps "
+        "each need %.3g GB; use a smaller shard_size, fewer substeps or threads",
+        samples, workers, b->options.shard_size, b->options.substeps,
+        size_gigabytes(needed_bytes(b, shards, workers, gradients)));
+  b->job.batch = samples;
+  b->shard_count = shards;
+  b->thread_count = workers;
   return CAROM_OK;
 }
 
@@ -101,12 +147,14 @@ static shard_range shard_at(const batch_executor *b, int index) {
                        .count = left < b->options.shard_size ? left : b->options.shard_size};
 }
 
-/* Counters of all shards, and what kept the first that failed from finishing. */
+/* Counters of all shards, and what kept the first that failed from finishing. The initial states are
+ * the caller's and are not looked at again: the reverse finds them in the trajectories. */
 static carom_status collect(batch_executor *b, carom_error *error) {
   carom_status status = CAROM_OK;
+  b->job.states.x0 = b->job.states.v0 = NULL;
   b->report = (carom_report){0};
   for (int i = 0; i < b->shard_count; i++) {
-    report_merge(&b->report, &b->results[i].report);
+    carom_report_add(&b->report, &b->results[i].report);
     if (status == CAROM_OK) status = shard_error(&b->results[i], b->options.dt, error);
   }
   return status;
@@ -137,7 +185,7 @@ carom_status batch_run(batch_executor *b, const batch_states *states, carom_erro
   b->job.states = *states;
   b->job.progress = b->options.progress != NULL ? report_progress : NULL;
   b->job.progress_user = &progress;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(b->worker_count)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(b->thread_count)
   for (int i = 0; i < b->shard_count; i++)
     shard_run(&b->job, shard_at(b, i), &b->workers[omp_get_thread_num()],
               b->use == BATCH_REVERSE_LATER ? &b->tapes[i] : NULL, &b->results[i]);
@@ -145,35 +193,40 @@ carom_status batch_run(batch_executor *b, const batch_states *states, carom_erro
 }
 
 /* Reverses a shard into its own cotangents of parameters. */
-static void reverse_shard(batch_executor *b, int index, worker *w, const tape *t,
+static bool reverse_shard(batch_executor *b, int index, worker *w, const tape *t,
                           const batch_cotangents *bars) {
   size_t parameters = (size_t)b->parameter_count, potential_count = (size_t)b->potential_count;
   double *theta_bar = b->theta_bars + (size_t)index * parameters;
   double *potential_bar = b->potential_bars + (size_t)index * potential_count;
   memset(theta_bar, 0, sizeof(double) * parameters);
   memset(potential_bar, 0, sizeof(double) * potential_count);
-  shard_vjp(&b->job, shard_at(b, index), w, t, bars, theta_bar,
-            potential_count > 0 ? potential_bar : theta_bar);
+  return shard_vjp(&b->job, shard_at(b, index), w, t, bars, theta_bar,
+                   potential_count > 0 ? potential_bar : theta_bar);
 }
 
-void batch_vjp(batch_executor *b, const batch_cotangents *bars) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(b->worker_count)
+carom_status batch_vjp(batch_executor *b, const batch_cotangents *bars, carom_error *error) {
+  bool done = true;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(b->thread_count) reduction(&& : done)
   for (int i = 0; i < b->shard_count; i++)
-    reverse_shard(b, i, &b->workers[omp_get_thread_num()], &b->tapes[i], bars);
+    done = reverse_shard(b, i, &b->workers[omp_get_thread_num()], &b->tapes[i], bars) && done;
+  if (done) return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY,
+                   "no memory for the derivative of a shard; free some, or use a smaller "
+                   "shard_size or fewer threads");
 }
 
 carom_status batch_run_loss(batch_executor *b, const batch_states *states, batch_compare compare,
                             void *user, const batch_cotangents *bars, bool gradients,
                             carom_error *error) {
   b->job.states = *states;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(b->worker_count)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(b->thread_count)
   for (int i = 0; i < b->shard_count; i++) {
     worker *w = &b->workers[omp_get_thread_num()];
     tape *t = gradients ? &b->tapes[omp_get_thread_num()] : NULL;
     shard_run(&b->job, shard_at(b, i), w, t, &b->results[i]);
     if (b->results[i].status != CAROM_OK) continue;
     compare(user, shard_at(b, i));
-    if (gradients) reverse_shard(b, i, w, t, bars);
+    if (gradients && !reverse_shard(b, i, w, t, bars)) b->results[i].status = CAROM_OUT_OF_MEMORY;
   }
   return collect(b, error);
 }
@@ -189,7 +242,7 @@ void batch_sum_theta(const batch_executor *b, double *theta_bar) {
 }
 
 void batch_sum_potential(const batch_executor *b, double *potential_bar) {
-#pragma omp parallel for schedule(static) num_threads(b->worker_count)
+#pragma omp parallel for schedule(static) num_threads(b->thread_count)
   for (int i = 0; i < b->potential_count; i++) {
     double sum = 0;
     for (int k = 0; k < b->shard_count; k++)

@@ -27,7 +27,7 @@ typedef struct batch_executor {
   int parameter_count; /* of the engine */
   int potential_count; /* of a potential that has its own, or 0 */
   int thread_limit;
-  int shard_count; /* of the last batch_reserve */
+  int shard_count, thread_count; /* of the last batch_reserve */
 
   /* these grow to the largest batch seen */
   int worker_count;
@@ -49,6 +49,9 @@ void batch_init(batch_executor *b, const mechanics *m, const potential *p, int p
                 const carom_rollout_options *options, batch_use use);
 void batch_free(batch_executor *b);
 
+/* Threads from the next batch_reserve on; 0: as many as the machine has. */
+void batch_set_threads(batch_executor *b, int threads);
+
 /* Room for `samples` samples, and for cotangents of parameters if `gradients`. What is there already
  * is kept. */
 carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom_error *error);
@@ -57,7 +60,7 @@ carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom
 carom_status batch_run(batch_executor *b, const batch_states *states, carom_error *error);
 
 /* The reverse of the last run. Cotangents of parameters are left for the sums below. */
-void batch_vjp(batch_executor *b, const batch_cotangents *bars);
+carom_status batch_vjp(batch_executor *b, const batch_cotangents *bars, carom_error *error);
 
 /* Compares the samples of a shard with what they should be: cotangents of their trajectories go into
  * the arrays that batch_run_loss was given. Called by several threads at once. */

@@ -1,6 +1,7 @@
-#include "rollout/report.h"
+#include "carom.h"
 
-void report_merge(carom_report *into, const carom_report *from) {
+void carom_report_add(carom_report *into, const carom_report *from) {
+  if (into == NULL || from == NULL) return;
   into->time_steps += from->time_steps;
   into->events += from->events;
   into->contacts += from->contacts;

@@ -1,6 +1,7 @@
 #include "rollout/rollout.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "rollout/batch.h"
 #include "rollout/rollout_options.h"
 
@@ -13,6 +14,7 @@ struct carom_rollout {
   batch_executor batch;
   batch_states states; /* of the last run; the trajectories are owned unless carom_simulate runs */
   bool has_run;
+  int64_t run_count;
   double *owned_x, *owned_v;
   uint8_t *owned_contacts;
 };
@@ -29,11 +31,12 @@ static carom_status rollout_make(const carom_system *system, const carom_rollout
   carom_rollout *r = calloc(1, sizeof *r);
   if (r == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a rollout");
   r->system = system;
-  mechanics_init(&r->mechanics, system);
+  bool ready = mechanics_init(&r->mechanics, system);
   carom_rollout_options chosen = *options;
   if (chosen.shard_size > samples) chosen.shard_size = samples;
   batch_init(&r->batch, &r->mechanics, &scene_potential, 0, &chosen, use);
-  status = batch_reserve(&r->batch, samples, use != BATCH_FORWARD, error);
+  status = ready ? batch_reserve(&r->batch, samples, use != BATCH_FORWARD, error)
+                 : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a rollout");
   if (status != CAROM_OK) {
     carom_rollout_destroy(r);
     return status;
@@ -51,16 +54,17 @@ carom_status carom_rollout_create(const carom_system *system, const carom_rollou
   carom_status status = rollout_make(system, options, batch, BATCH_REVERSE_LATER, rollout, error);
   if (status != CAROM_OK) return status;
   carom_rollout *r = *rollout;
-  size_t states = (size_t)batch * ((size_t)options->steps + 1);
-  size_t numbers = states * (size_t)system->coordinate_count;
-  r->owned_x = malloc(sizeof(double) * numbers);
-  r->owned_v = malloc(sizeof(double) * numbers);
-  r->owned_contacts = calloc(states, 1);
+  size_t states = size_multiply((size_t)batch, (size_t)options->steps + 1);
+  size_t numbers = size_multiply(states, (size_t)system->coordinate_count);
+  r->owned_x = size_allocate(numbers, sizeof(double));
+  r->owned_v = size_allocate(numbers, sizeof(double));
+  r->owned_contacts = size_allocate_zero(states, 1);
   if (r->owned_x == NULL || r->owned_v == NULL || r->owned_contacts == NULL) {
     carom_rollout_destroy(r);
     *rollout = NULL;
     return error_set(error, CAROM_OUT_OF_MEMORY,
-                     "no memory for a trajectory of %d samples x %d steps", batch, options->steps);
+                     "no memory for a trajectory of %d samples x %d steps, %.3g GB", batch,
+                     options->steps, size_gigabytes(size_multiply(numbers, 2 * sizeof(double))));
   }
   r->states = (batch_states){.x = r->owned_x, .v = r->owned_v, .contacts = r->owned_contacts};
   return CAROM_OK;
@@ -100,7 +104,7 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
   double *scene_theta = NULL;
   r->has_run = false;
   if (theta == NULL) {
-    scene_theta = malloc(sizeof(double) * (size_t)(r->system->parameter_count + 1));
+    scene_theta = size_allocate((size_t)r->system->parameter_count, sizeof(double));
     if (scene_theta == NULL)
       return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for parameters");
     carom_parameters_default(r->system, scene_theta);
@@ -117,6 +121,7 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
   status = batch_run(&r->batch, &states, error);
   if (status != CAROM_OK) return status;
   r->has_run = true;
+  r->run_count++;
   return error_clear(error);
 }
 
@@ -140,6 +145,9 @@ const uint8_t *carom_rollout_contacts(const carom_rollout *rollout) {
 carom_report carom_rollout_report(const carom_rollout *rollout) {
   return rollout != NULL ? rollout->batch.report : (carom_report){0};
 }
+int64_t carom_rollout_run_count(const carom_rollout *rollout) {
+  return rollout != NULL ? rollout->run_count : 0;
+}
 
 /* ---- the derivative -------------------------------------------------------------------------- */
 
@@ -151,7 +159,9 @@ carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar, cons
   if (!r->has_run)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "the rollout has no finished run to differentiate; call carom_rollout_run");
-  batch_vjp(&r->batch, &(batch_cotangents){.x = x_bar, .v = v_bar, .x0 = x0_bar, .v0 = v0_bar});
+  carom_status status = batch_vjp(
+      &r->batch, &(batch_cotangents){.x = x_bar, .v = v_bar, .x0 = x0_bar, .v0 = v0_bar}, error);
+  if (status != CAROM_OK) return status;
   if (theta_bar != NULL) batch_sum_theta(&r->batch, theta_bar);
   return error_clear(error);
 }

@@ -1,6 +1,7 @@
 #include "rollout/shard.h"
 
 #include "base/error.h"
+#include "base/size.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,13 +12,27 @@ static int record_count(const batch_job *job) {
   return job->keeps_records && job->options->steps > 1 ? job->options->steps : 1;
 }
 
-void worker_init(worker *w, const batch_job *job) {
+size_t worker_bytes(const batch_job *job) {
+  size_t shard = (size_t)job->options->shard_size;
+  size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
+  size_t record =
+      size_add(step_record_bytes(&job->integrator, job->options->shard_size), sizeof(step_record));
+  return size_add(size_multiply((size_t)record_count(job), record),
+                  size_multiply(4 * sizeof(double), size_multiply(shard, size)));
+}
+
+/* A worker and the job it is made for. */
+typedef struct worker_plan {
+  worker *worker;
+  const batch_job *job;
+} worker_plan;
+
+static void lay_out(void *user) {
+  const worker_plan *plan = user;
+  const batch_job *job = plan->job;
+  worker *w = plan->worker;
   int shard = job->options->shard_size;
   int size = shard * job->integrator.mechanics->system->coordinate_count;
-  *w = (worker){0};
-  arena_init(&w->memory);
-  arena_init(&w->scratch);
-  contact_list_init(&w->active);
   int records = record_count(job);
   w->records = ARENA_ARRAY(&w->memory, step_record, records);
   for (int i = 0; i < records; i++)
@@ -26,6 +41,14 @@ void worker_init(worker *w, const batch_job *job) {
   w->v = arena_doubles(&w->memory, size);
   w->x_bar = arena_doubles(&w->memory, size);
   w->v_bar = arena_doubles(&w->memory, size);
+}
+
+bool worker_init(worker *w, const batch_job *job) {
+  *w = (worker){0};
+  arena_init(&w->memory);
+  arena_init(&w->scratch);
+  contact_list_init(&w->active);
+  return arena_guard(lay_out, &(worker_plan){w, job});
 }
 
 void worker_time(worker *w, const batch_job *job, stopwatch *watch) {
@@ -48,7 +71,9 @@ void tape_free(tape *t) {
 /* Room for `size` bytes at the end of the tape; NULL if memory is short. */
 static void *tape_append(tape *t, size_t size) {
   if (t->used + size > t->capacity) {
-    size_t capacity = 2 * t->capacity > t->used + size ? 2 * t->capacity : t->used + size + 4096;
+    size_t needed = size_add(t->used, size);
+    size_t capacity = 2 * t->capacity > needed ? 2 * t->capacity : size_add(needed, 4096);
+    if (capacity > PTRDIFF_MAX) return NULL;
     unsigned char *bytes = realloc(t->bytes, capacity);
     if (bytes == NULL) return NULL;
     t->bytes = bytes;
@@ -171,7 +196,8 @@ static bool tape_begin(tape *t, const batch_job *job) {
   size_t steps = (size_t)job->options->steps;
   t->used = 0;
   if (t->offset == NULL && steps > 0)
-    t->offset = malloc(sizeof(int64_t) * (size_t)job->options->shard_size * steps);
+    t->offset =
+        size_allocate(size_multiply((size_t)job->options->shard_size, steps), sizeof(int64_t));
   return t->offset != NULL || steps == 0;
 }
 
@@ -188,21 +214,44 @@ static void begin_trajectories(const batch_job *job, shard_range s, worker *w) {
     states->contacts[(size_t)(s.first + i) * ((size_t)job->options->steps + 1)] = 0;
 }
 
-void shard_run(const batch_job *job, shard_range s, worker *w, tape *t, shard_result *result) {
-  program_log_clear(&result->failures);
-  *result = (shard_result){.status = CAROM_OK};
-  if (t != NULL && !tape_begin(t, job)) {
-    result->status = CAROM_OUT_OF_MEMORY;
-    return;
-  }
-  begin_trajectories(job, s, w);
+/* A shard to run or to reverse, as a guard takes it. */
+typedef struct shard_work {
+  const batch_job *job;
+  shard_range range;
+  worker *worker;
+  tape *tape;
+  shard_result *result;
+  const tape *kept;
+  const batch_cotangents *bars;
+  double *theta_bar, *potential_bar;
+} shard_work;
+
+/* Runs a function under a guard; the worker is as good as new afterwards. */
+static bool guarded(void (*function)(void *user), shard_work *work) {
+  if (arena_guard(function, work)) return true;
+  arena_restore(&work->worker->scratch, (arena_mark){0});
+  return false;
+}
+
+static void run(void *user) {
+  const shard_work *work = user;
+  const batch_job *job = work->job;
+  begin_trajectories(job, work->range, work->worker);
   for (int step = 0; step < job->options->steps; step++) {
-    if (!shard_step(job, s, step, w, t, result)) return;
-    if (job->progress != NULL && !job->progress(job->progress_user, s.count)) {
-      result->status = CAROM_INTERRUPTED;
+    if (!shard_step(job, work->range, step, work->worker, work->tape, work->result)) return;
+    if (job->progress != NULL && !job->progress(job->progress_user, work->range.count)) {
+      work->result->status = CAROM_INTERRUPTED;
       return;
     }
   }
+}
+
+void shard_run(const batch_job *job, shard_range s, worker *w, tape *t, shard_result *result) {
+  program_log_clear(&result->failures);
+  *result = (shard_result){.status = CAROM_OK};
+  shard_work work = {.job = job, .range = s, .worker = w, .tape = t, .result = result};
+  if ((t != NULL && !tape_begin(t, job)) || !guarded(run, &work))
+    result->status = CAROM_OUT_OF_MEMORY;
 }
 
 /* Adds the cotangent of a step's states. */
@@ -221,7 +270,7 @@ static void sample_event_vjp(const batch_job *job, worker *w, int i, const tape 
   const mechanics *m = job->integrator.mechanics;
   int size = m->system->coordinate_count;
   arena_mark mark = arena_save(&w->scratch);
-  collision_detect(m->system, w->x + i * size, &w->active);
+  if (!collision_detect(m->system, w->x + i * size, &w->active)) arena_give_up();
   contact_event event =
       contact_event_make(m, job->options, &w->active, w->x + i * size, &w->scratch);
   event_impulses impulses = event_impulses_at(&event, t->bytes + offset);
@@ -257,8 +306,12 @@ static void shard_step_vjp(const batch_job *job, shard_range s, int step, worker
                       potential_bar, &w->scratch);
 }
 
-void shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
-               const batch_cotangents *bars, double *theta_bar, double *potential_bar) {
+static void reverse(void *user) {
+  const shard_work *work = user;
+  const batch_job *job = work->job;
+  shard_range s = work->range;
+  worker *w = work->worker;
+  const batch_cotangents *bars = work->bars;
   size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
   size_t at = (size_t)s.first * size, bytes = sizeof(double) * (size_t)s.count * size;
   memset(w->x_bar, 0, bytes);
@@ -266,10 +319,23 @@ void shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
   for (int step = job->options->steps; step >= 0; step--) {
     add_state_cotangent(job, bars->x, s, step, w->x_bar);
     add_state_cotangent(job, bars->v, s, step, w->v_bar);
-    if (step > 0) shard_step_vjp(job, s, step - 1, w, t, theta_bar, potential_bar);
+    if (step > 0)
+      shard_step_vjp(job, s, step - 1, w, work->kept, work->theta_bar, work->potential_bar);
   }
   if (bars->x0 != NULL) memcpy(bars->x0 + at, w->x_bar, bytes);
   if (bars->v0 != NULL) memcpy(bars->v0 + at, w->v_bar, bytes);
+}
+
+bool shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
+               const batch_cotangents *bars, double *theta_bar, double *potential_bar) {
+  shard_work work = {.job = job,
+                     .range = s,
+                     .worker = w,
+                     .kept = t,
+                     .bars = bars,
+                     .theta_bar = theta_bar,
+                     .potential_bar = potential_bar};
+  return guarded(reverse, &work);
 }
 
 carom_status shard_error(const shard_result *result, double dt, carom_error *error) {
@@ -282,6 +348,9 @@ carom_status shard_error(const shard_result *result, double dt, carom_error *err
                        result->bad_sample, result->bad_step, result->bad_step * dt);
     case CAROM_INTERRUPTED:
       return error_set(error, CAROM_INTERRUPTED, "stopped by the progress callback");
-    default: return error_set(error, result->status, "no memory for a shard of the rollout");
+    default:
+      return error_set(error, result->status,
+                       "no memory for the contacts of a shard; free some, or use a smaller "
+                       "shard_size or fewer threads");
   }
 }

@@ -69,19 +69,23 @@ typedef struct shard_result {
   int bad_sample, bad_step; /* where a state became non-finite */
 } shard_result;
 
-void worker_init(worker *w, const batch_job *job);
+/* False if memory is short; worker_free is due in any case. */
+bool worker_init(worker *w, const batch_job *job);
 void worker_free(worker *w);
+
+/* Bytes that worker_init takes. */
+size_t worker_bytes(const batch_job *job);
 
 /* Lets a worker add up where its time goes. */
 void worker_time(worker *w, const batch_job *job, stopwatch *watch);
 void tape_free(tape *t);
 
-/* `t` may be NULL if no reverse is wanted. */
+/* `t` may be NULL if no reverse is wanted. Memory that runs short is in the result. */
 void shard_run(const batch_job *job, shard_range s, worker *w, tape *t, shard_result *result);
 
 /* Cotangents of the trajectories to those of the initial states, theta_bar (+=) and the potential's
- * parameters (+=; theta_bar again for the scene's own). */
-void shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
+ * parameters (+=; theta_bar again for the scene's own). False if memory is short. */
+bool shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
                const batch_cotangents *bars, double *theta_bar, double *potential_bar);
 
 /* What kept a shard from finishing, in words; CAROM_OK if nothing did. */

@@ -204,11 +204,6 @@ static int find_redundant(const carom_system *s, const double *given, arena *mem
   return count >= NEEDED ? found : -1;
 }
 
-int redundant_joint(const carom_system *system, const double *x) {
-  if (!has_joints(system)) return -1;
-  arena memory;
-  arena_init(&memory);
-  int found = find_redundant(system, x, &memory);
-  arena_free(&memory);
-  return found;
+int redundant_joint(const carom_system *system, const double *x, arena *scratch) {
+  return has_joints(system) ? find_redundant(system, x, scratch) : -1;
 }

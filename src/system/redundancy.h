@@ -10,6 +10,6 @@
 
 /* Place of a joint that follows, wholly or in part, from other constraints, at x and at states near
  * it that hold all constraints; -1 if there is none, or if no such states were found. */
-int redundant_joint(const carom_system *system, const double *x);
+int redundant_joint(const carom_system *system, const double *x, arena *scratch);
 
 #endif

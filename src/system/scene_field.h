@@ -25,6 +25,7 @@ typedef struct scene_reader {
   json_t *names;                /* id -> kind + NAME_KIND_COUNT * index */
   int shape_point_count;        /* of all bodies so far */
   const limit *limits_as_named; /* limits in the order of their names' indices */
+  arena scratch;
 } scene_reader;
 
 typedef struct scene_node {

@@ -53,7 +53,7 @@ static void read_body_state(const scene_node *node, bool *seen) {
 // the other samplers are for systems whose constraints are independent, and see to it
 static void check_redundancy(const scene_node *node) {
   const carom_system *system = node->reader->system;
-  int index = redundant_joint(system, system->initial.x);
+  int index = redundant_joint(system, system->initial.x, &node->reader->scratch);
   if (index < 0) return;
   scene_node list = scene_member(node->parent, "joints");
   scene_node joint = scene_element(&list, index);

@@ -53,7 +53,8 @@ static carom_status fail_to_open(const char *path, int cause, carom_error *error
   if (cause == ENOENT)
     return error_set(error, CAROM_FILE_ERROR,
                      "'%.200s' is neither a scene file nor a built-in scene (%s)", path, names);
-  return error_set(error, CAROM_FILE_ERROR, "cannot read '%.200s': %s", path, strerror(cause));
+  return error_set(error, cause == ENOMEM ? CAROM_OUT_OF_MEMORY : CAROM_FILE_ERROR,
+                   "cannot read '%.200s': %s", path, strerror(cause));
 }
 
 carom_status carom_system_load(const char *name_or_path, carom_system **system,

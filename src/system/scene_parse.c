@@ -31,7 +31,8 @@ static void read_header(const scene_node *root) {
   scene_vector_or_zero(root, "gravity", system->dimension, system->gravity);
 }
 
-static void read_document(const scene_node *root) {
+static void read_document(void *user) {
+  const scene_node *root = user;
   static const char *const fields[] = {
       "carom",      "name",    "description", "dimension", "dt",     "steps",
       "integrator", "gravity", "bodies",      "chains",    "planes", "joints",
@@ -56,6 +57,8 @@ static carom_status parse_text(carom_system *system, const char *origin, size_t 
   json_error_t problem;
   size_t flags = JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL;
   json_t *document = json_loadb(system->json, length, flags, &problem);
+  if (document == NULL && json_error_code(&problem) == json_error_out_of_memory)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "%.200s: out of memory", origin);
   if (document == NULL)
     return error_set(error, CAROM_INVALID_SCENE, "%.200s:%d:%d: not valid JSON: %s", origin,
                      problem.line, problem.column, problem.text);
@@ -67,13 +70,27 @@ static carom_status parse_text(carom_system *system, const char *origin, size_t 
                          .system = system,
                          .names = json_object()};
   scene_node root = {.reader = &reader, .value = document};
-  if (reader.names != NULL)
-    read_document(&root);
-  else
+  arena_init(&reader.scratch);
+  if (reader.names == NULL || !arena_guard(read_document, &root))
     reader.status = error_set(error, CAROM_OUT_OF_MEMORY, "%.200s: out of memory", origin);
+  arena_free(&reader.scratch);
   json_decref(reader.names);
   json_decref(document);
   return reader.status;
+}
+
+/* The text that a system is made from, and keeps. */
+typedef struct scene_text {
+  carom_system *system;
+  const char *json;
+  size_t length;
+} scene_text;
+
+static void keep_text(void *user) {
+  const scene_text *t = user;
+  t->system->json = arena_bytes(&t->system->memory, t->length + 1);
+  memcpy(t->system->json, t->json, t->length);
+  t->system->json[t->length] = '\0';
 }
 
 carom_status carom_system_parse(const char *json, size_t length, const char *origin,
@@ -88,10 +105,10 @@ carom_status carom_system_parse(const char *json, size_t length, const char *ori
   carom_system *made = calloc(1, sizeof *made);
   if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%.200s: out of memory", origin);
   arena_init(&made->memory);
-  made->json = arena_bytes(&made->memory, length + 1);
-  memcpy(made->json, json, length);
-  made->json[length] = '\0';
-  carom_status status = parse_text(made, origin, length, error);
+  scene_text text = {made, json, length};
+  carom_status status = arena_guard(keep_text, &text) ? parse_text(made, origin, length, error)
+                                                      : error_set(error, CAROM_OUT_OF_MEMORY,
+                                                                  "%.200s: out of memory", origin);
   if (status != CAROM_OK) {
     carom_system_destroy(made);
     return status;

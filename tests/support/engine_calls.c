@@ -330,10 +330,25 @@ static outcome try_system_simulate(trial *t) {
 }
 
 static outcome try_system_energy(trial *t) {
-  double kinetic = 99, potential = 99;
-  carom_system_energy(P(system, have.system), P(theta, have.theta), P(x, have.x0), P(v, have.v0),
-                      P(kinetic, &kinetic), P(potential, &potential));
-  return (outcome){.harmless = isnan(kinetic) && isnan(potential)};
+  double kinetic, potential;
+  return (outcome){.status = carom_system_energy(P(system, have.system), P(theta, have.theta),
+                                                 P(x, have.x0), P(v, have.v0), P(kinetic, &kinetic),
+                                                 P(potential, &potential), ERROR)};
+}
+
+static outcome try_rollout_run_count(trial *t) {
+  return (outcome){.harmless = carom_rollout_run_count(P(rollout, have.rollout)) == 0};
+}
+
+static outcome try_cone_solver_solve_count(trial *t) {
+  return (outcome){.harmless = carom_cone_solver_solve_count(P(solver, have.solver)) == 0};
+}
+
+static outcome try_report_add(trial *t) {
+  carom_report into = {.events = 1};
+  const carom_report from = {.events = 2};
+  carom_report_add(P(into, &into), P(from, &from));
+  return (outcome){.harmless = into.events == 1};
 }
 
 static outcome try_trajectories_read(trial *t) {
@@ -415,11 +430,14 @@ const public_call engine_calls[] = {
     ROW(cone_solver_create, ""),
     ROW(cone_solver_destroy, ""),
     ROW(cone_solver_solve, "options info"),
+    ROW(cone_solver_solve_count, ""),
     ROW(cone_solver_vjp, "A_bar b_bar mu_bar lower_bar"),
     ROW(rollout_default_options, ""),
+    ROW(report_add, ""),
     ROW(rollout_create, ""),
     ROW(rollout_destroy, ""),
     ROW(rollout_run, "theta"),
+    ROW(rollout_run_count, ""),
     ROW(rollout_positions, ""),
     ROW(rollout_velocities, ""),
     ROW(rollout_contacts, ""),
