@@ -1,7 +1,9 @@
 #include "cli/arguments.h"
 
+#include "cli/given_options.h"
+
 #include <errno.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +15,7 @@ int parse_integer(struct argp_state *state, const char *option, const char *text
   errno = 0;
   long value = strtol(text, &end, 10);
   if (errno != 0 || end == text || *end != '\0' || value < low || value > high) {
-    if (high == INT_MAX) {
-      argp_error(state, "%s %s: expected an integer of at least %d", option, text, low);
-    } else {
-      argp_error(state, "%s %s: expected an integer from %d to %d", option, text, low, high);
-    }
+    argp_error(state, "%s %s: expected an integer from %d to %d", option, text, low, high);
   }
   return (int)value;
 }
@@ -37,7 +35,7 @@ uint64_t parse_seed(struct argp_state *state, const char *text) {
   errno = 0;
   uint64_t value = strtoull(text, &end, 10);
   if (errno != 0 || end == text || *end != '\0' || text[0] == '-') {
-    argp_error(state, "--seed %s: expected an integer of at least 0", text);
+    argp_error(state, "--seed %s: expected an integer from 0 to %" PRIu64, text, UINT64_MAX);
   }
   return value;
 }
@@ -72,10 +70,15 @@ static const struct argp_option general_argp_options[] = {
     {"quiet", 'q', NULL, 0, "show no progress", 4},
     {0}};
 
+static int parse_threads(struct argp_state *state, const char *text) {
+  const carom_option_info info = option_info(CAROM_ROLLOUT_OPTIONS, "threads");
+  return parse_integer(state, "--threads", text, (int)info.low, (int)info.high);
+}
+
 static error_t parse_general(int key, char *text, struct argp_state *state) {
   general_options *o = state->input;
   switch (key) {
-    case KEY_THREADS: o->threads = parse_integer(state, "--threads", text, 0, 1024); return 0;
+    case KEY_THREADS: o->threads = parse_threads(state, text); return 0;
     case 'q': o->quiet = true; return 0;
     default: return ARGP_ERR_UNKNOWN;
   }

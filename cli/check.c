@@ -43,14 +43,15 @@ static const struct argp_option options[] = {
     {"directions", KEY_DIRECTIONS, "N", 0, "random directions for each segment (3)", 0},
     {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (16)", 1},
     {"seed", RUN_SEED, "S", 0, "seed of the sampler, the choice of chunks and directions (0)", 1},
-    {"steps", RUN_STEPS, "N", 0,
-     "time steps of the trajectories that chunks are cut from (the scene's)", 2},
-    {"dynamics", RUN_DYNAMICS, "NAME", 0, "lagrangian or hamiltonian alone (both)", 2},
-    {"contact", RUN_CONTACT, "NAME", 0, "cm, or cmr (with A + epsilon I), alone (both)", 3},
-    {"stop-target-gradient", RUN_STOP_TARGET_GRADIENT, NULL, 0,
+    {0}};
+
+static const option_words words[] = {
+    {"steps", "time steps of the trajectories that chunks are cut from (the scene's)"},
+    {"dynamics", "lagrangian or hamiltonian alone (both)"},
+    {"contact", "cm, or cmr (with A + epsilon I), alone (both)"},
+    {"stop_target_gradient",
      "leave the target velocity out of the derivative, as the paper does: chunks with contacts are "
-     "then expected to fail",
-     3},
+     "then expected to fail"},
     {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -71,11 +72,7 @@ static const char help[] =
     "one). The error is relative; 1e-6 passes. 'used' counts chunks times directions at which the "
     "trajectory is smooth, as finite differences need it. Exit status 1 if anything fails."
     "\vExample:\n  carom check cp3 --sample 50";
-static const struct argp argp = {.options = options,
-                                 .parser = parse,
-                                 .args_doc = "SCENE",
-                                 .doc = help,
-                                 .children = run_children};
+static struct argp argp = {.options = options, .parser = parse, .args_doc = "SCENE", .doc = help};
 
 // parameters at the end of their range have a derivative to one side only: move them inside
 static void move_inside(setup *s, table *t) {
@@ -142,11 +139,14 @@ static carom_status check_case(const arguments *a, const setup *s, const chunk_s
 static carom_status check_all(const arguments *a, setup *s, const chunk_set chunks[2], table *t,
                               carom_error *error) {
   progress bar = progress_begin("checking", "cases", a->run.general.quiet);
+  const bool one_contact = given_text(&a->run.rollout, "contact") != NULL;
+  const bool one_dynamics = given_text(&a->run.rollout, "dynamics") != NULL;
+  const carom_rollout_options wanted = s->options;
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < MAX_CASES; k++) {
     int contact = k / 4, dynamics = k / 2 % 2, with_contact = k % 2;
-    if (a->run.contact >= 0 && contact != a->run.contact) continue;
-    if (a->run.dynamics >= 0 && dynamics != a->run.dynamics) continue;
+    if (one_contact && contact != (int)wanted.contact) continue;
+    if (one_dynamics && dynamics != (int)wanted.dynamics) continue;
     s->options.contact = (carom_contact_model)contact;
     s->options.dynamics = (carom_dynamics)dynamics;
     status = check_case(a, s, &chunks[with_contact], with_contact, t, error);
@@ -170,9 +170,11 @@ static void print_row(const carom_system *system, const row *r) {
   char error[32];
   snprintf(error, sizeof error, "%.2e", r->result.worst);
   bool zero = r->result.no_effect && r->result.used > 0;
-  printf("%-4s %-12s %-8s %-12s %6d / %-6d %-15s %s\n", contact_names[r->contact],
-         dynamics_names[r->dynamics], r->with_contact ? "contact" : "free",
-         check_segment_name(system, r->segment), r->result.used, r->result.total,
+  printf("%-4s %-12s %-8s %-12s %6d / %-6d %-15s %s\n",
+         choice_name(CAROM_ROLLOUT_OPTIONS, "contact", r->contact),
+         choice_name(CAROM_ROLLOUT_OPTIONS, "dynamics", r->dynamics),
+         r->with_contact ? "contact" : "free", check_segment_name(system, r->segment),
+         r->result.used, r->result.total,
          zero              ? "0 (no effect)"
          : row_is_empty(r) ? "-"
                            : error,
@@ -219,7 +221,7 @@ static void print_text(const arguments *a, const table *t, const setup *s) {
     printf("\nNo chunk %s a contact was found: more --sample or --steps may find some.\n",
            kind == 1 ? "with" : "without");
   }
-  if (a->run.stop_target_gradient) {
+  if (s->options.stop_target_gradient) {
     printf(
         "\n--stop-target-gradient leaves a part out of the derivative on purpose: chunks with "
         "contacts are expected to fail.\n");
@@ -237,12 +239,13 @@ static void print_as_json(const table *t, const setup *s) {
   for (int k = 0; k < t->row_count; k++) {
     const row *r = &t->rows[k];
     json_array_append_new(
-        rows,
-        json_pack("{ss ss sb ss si si so sb ss}", "contact", contact_names[r->contact], "dynamics",
-                  dynamics_names[r->dynamics], "with_contact", (int)r->with_contact, "segment",
-                  check_segment_name(s->system, r->segment), "used", r->result.used, "total",
-                  r->result.total, "worst", json_number(r->result.worst), "no_effect",
-                  (int)r->result.no_effect, "verdict", row_verdict(r)));
+        rows, json_pack("{ss ss sb ss si si so sb ss}", "contact",
+                        choice_name(CAROM_ROLLOUT_OPTIONS, "contact", r->contact), "dynamics",
+                        choice_name(CAROM_ROLLOUT_OPTIONS, "dynamics", r->dynamics), "with_contact",
+                        (int)r->with_contact, "segment", check_segment_name(s->system, r->segment),
+                        "used", r->result.used, "total", r->result.total, "worst",
+                        json_number(r->result.worst), "no_effect", (int)r->result.no_effect,
+                        "verdict", row_verdict(r)));
   }
   print_json(json_pack("{ss si si si si si so so sb so}", "scene", s->info.name, "chunks_free",
                        t->chunk_count[0], "chunks_contact", t->chunk_count[1], "moved_friction",
@@ -272,6 +275,8 @@ static carom_status check(const arguments *a, setup *s, table *t, carom_error *e
 
 int command_check(int argc, char **argv) {
   arguments a = {.run = run_options_default(), .directions = DEFAULT_DIRECTIONS};
+  a.run.every_model = true;
+  argp.children = run_children(words);
   parse_command_line(&argp, argc, argv, &a);
   if (a.run.init == NULL && a.run.sample == 0) a.run.sample = DEFAULT_SAMPLES;
   interrupt_install();

@@ -33,7 +33,7 @@ static const struct argp_option options[] = {
 static void check_complete(const arguments *a, struct argp_state *state) {
   require_scene(state, a->scene);
   if (a->output == NULL) argp_error(state, "-o FILE is missing: where the data set goes");
-  if (a->from != NULL && (a->data.steps > 0 || a->data.contact >= 0))
+  if (a->from != NULL && (given_text(&a->data.options, "steps") != NULL || a->data.contact >= 0))
     argp_error(state, "--steps and --contact are of a simulation, --from has none");
 }
 
@@ -54,8 +54,6 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-static const struct argp_child children[] = {
-    {&dataset_argp, 0, NULL, 0}, {&general_argp, 0, NULL, 0}, {0}};
 static const char help[] =
     "Makes a data set to learn SCENE from: simulates it with its own parameters and cuts one chunk "
     "of consecutive states from each trajectory, beginning free of contacts; a share of the chunks "
@@ -63,11 +61,8 @@ static const char help[] =
     "are detected where the file has none). Prints how many chunks there are and how often each "
     "possible contact occurs in the training chunks."
     "\vExample:\n  carom dataset cp3 --seed 7 -o cp3.h5";
-static const struct argp argp = {.options = options,
-                                 .parser = parse,
-                                 .args_doc = "SCENE -o FILE",
-                                 .doc = help,
-                                 .children = children};
+static struct argp argp = {
+    .options = options, .parser = parse, .args_doc = "SCENE -o FILE", .doc = help};
 
 /* What was made, and what it is. */
 typedef struct outcome {
@@ -182,6 +177,9 @@ static void print_as_json(const arguments *a, const outcome *o) {
 
 int command_dataset(int argc, char **argv) {
   arguments a = {.data = dataset_arguments_default()};
+  const struct argp_child children[] = {
+      {dataset_argp(), 0, NULL, 0}, {&general_argp, 0, NULL, 0}, {0}};
+  argp.children = children;
   parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   outcome o = {0};

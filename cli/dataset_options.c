@@ -4,75 +4,52 @@
 #include "cli/progress.h"
 #include "cli/run_options.h"
 
-#include <limits.h>
+#include <string.h>
 
-enum option_key {
-  KEY_TRAIN = 1024, /* apart from the keys of other parsers */
-  KEY_VALIDATION,
-  KEY_TEST,
-  KEY_CHUNK,
-  KEY_STEPS,
-  KEY_NOISE,
-  KEY_SHARE,
-  KEY_CONTACT
-};
+enum { KEY_CONTACT = 1024 /* apart from the keys of other parsers */ };
 
 static const struct argp_option argp_options[] = {
-    {NULL, 0, NULL, 0, "Data", 1},
-    {"train", KEY_TRAIN, "N", 0, "chunks to train on (800)", 1},
-    {"val", KEY_VALIDATION, "N", 0, "chunks to validate with (100)", 1},
-    {"test", KEY_TEST, "N", 0, "chunks to test with (100)", 1},
-    {"chunk", KEY_CHUNK, "N", 0, "states of a chunk (5)", 1},
-    {"steps", KEY_STEPS, "N", 0, "time steps of the simulated trajectories (the scene's)", 1},
-    {"noise", KEY_NOISE, "X", 0, "standard deviation of Gaussian noise on the states (0)", 1},
-    {"share", KEY_SHARE, "X", 0,
-     "share of the chunks that contain a contact, as far as there are enough of them (0.5)", 1},
     {"contact", KEY_CONTACT, "NAME", 0,
      "contact model of the simulation: cm (default), or cmr: with A + epsilon I", 1},
     {0}};
 
 dataset_arguments dataset_arguments_default(void) {
-  return (dataset_arguments){
-      .train = -1, .validation = -1, .test = -1, .noise = -1.0, .share = -1.0, .contact = -1};
+  return (dataset_arguments){.options = {.of = CAROM_DATASET_OPTIONS}, .contact = -1};
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   dataset_arguments *a = state->input;
+  const carom_option_info contact = option_info(CAROM_ROLLOUT_OPTIONS, "contact");
   switch (key) {
-    case KEY_TRAIN: a->train = parse_integer(state, "--train", text, 1, INT_MAX); return 0;
-    case KEY_VALIDATION: a->validation = parse_integer(state, "--val", text, 0, INT_MAX); return 0;
-    case KEY_TEST: a->test = parse_integer(state, "--test", text, 0, INT_MAX); return 0;
-    case KEY_CHUNK: a->chunk = parse_integer(state, "--chunk", text, 2, 1000000); return 0;
-    case KEY_STEPS: a->steps = parse_integer(state, "--steps", text, 1, INT_MAX - 1); return 0;
-    case KEY_NOISE: a->noise = parse_number(state, "--noise", text, 0.0, 1e300); return 0;
-    case KEY_SHARE: a->share = parse_number(state, "--share", text, 0.0, 1.0); return 0;
-    case KEY_CONTACT: a->contact = parse_name(state, "--contact", text, contact_names); return 0;
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->options; return 0;
+    case KEY_CONTACT: a->contact = parse_name(state, "--contact", text, contact.names); return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
 }
 
-const struct argp dataset_argp = {.options = argp_options, .parser = parse};
+const struct argp *dataset_argp(void) {
+  static struct argp_child children[2];
+  static struct argp made;
+  children[0].argp = given_options_argp(CAROM_DATASET_OPTIONS, NULL);
+  made = (struct argp){.options = argp_options, .parser = parse, .children = children};
+  return &made;
+}
 
 void dataset_arguments_apply(const dataset_arguments *given, carom_dataset_options *options,
                              carom_contact_model *contact) {
-  if (given->train >= 0) options->train = given->train;
-  if (given->validation >= 0) options->validation = given->validation;
-  if (given->test >= 0) options->test = given->test;
-  if (given->chunk > 0) options->chunk = given->chunk;
-  if (given->steps > 0) options->steps = given->steps;
-  if (given->noise >= 0.0) options->noise = given->noise;
-  if (given->share >= 0.0) options->contact_share = given->share;
+  given_options_apply(&given->options, options);
   if (given->contact >= 0) *contact = (carom_contact_model)given->contact;
 }
 
 /* How an option of making chunks is called that was given; NULL if none was. */
 static const char *given_option(const dataset_arguments *a) {
-  if (a->train >= 0) return "--train";
-  if (a->validation >= 0) return "--val";
-  if (a->test >= 0) return "--test";
-  if (a->chunk > 0) return "--chunk";
-  if (a->noise >= 0.0) return "--noise";
-  return a->share >= 0.0 ? "--share" : NULL;
+  for (int k = 0; k < carom_option_count(CAROM_DATASET_OPTIONS); k++) {
+    const carom_option_info info = carom_option_describe(CAROM_DATASET_OPTIONS, k);
+    // a simulation's
+    if (strcmp(info.name, "steps") == 0) continue;
+    if (a->options.text[k] != NULL) return info.flag;
+  }
+  return NULL;
 }
 
 carom_status dataset_arguments_check(const dataset_arguments *given, const char *path,
@@ -83,7 +60,7 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
   carom_status status = carom_dataset_is_cut(path, &is_cut, error);
   if (status != CAROM_OK || !is_cut) return status;
   return fail(error, CAROM_INVALID_ARGUMENT,
-              "%s: is a data set already and is taken as it is, but %s says how one is made; "
+              "%s: is a data set already and is taken as it is, but --%s says how one is made; "
               "leave the option out, or make another data set with `carom dataset`",
               path, option);
 }

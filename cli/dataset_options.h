@@ -4,23 +4,19 @@
 #define CAROM_CLI_DATASET_OPTIONS_H
 
 #include "carom.h"
+#include "cli/given_options.h"
 
 #include <argp.h>
 
-/* As given; what was not given has the value in the comment. */
 typedef struct dataset_arguments {
-  int train, validation, test; /* -1 */
-  int chunk;                   /* 0 */
-  int steps;                   /* 0 */
-  double noise;                /* -1 */
-  double share;                /* -1 */
-  int contact;                 /* -1 */
+  given_options options;
+  int contact; /* -1: it was not given */
 } dataset_arguments;
 
 dataset_arguments dataset_arguments_default(void);
 
 /* To be used as an argp child; its input is a dataset_arguments. */
-extern const struct argp dataset_argp;
+const struct argp *dataset_argp(void);
 
 /* Puts what was given into the options of a data set, and into the contact model of the simulation
  * that makes it. */

@@ -33,14 +33,12 @@ enum { KEY_TARGET = 512 };
 static const struct argp_option options[] = {
     {"target", KEY_TARGET, "FILE", 0, "trajectory file to compare with", 0},
     {"output", 'o', "FILE", 0, "write loss and gradient to FILE (HDF5)", 0},
-    {"steps", RUN_STEPS, "N", 0, "time steps: as many as the target has, which is the default", 2},
-    {"dynamics", RUN_DYNAMICS, "NAME", 0, "lagrangian (default) or hamiltonian", 2},
-    {"contact", RUN_CONTACT, "NAME", 0, "cm (default), or cmr: with A + epsilon I", 3},
-    {"stop-target-gradient", RUN_STOP_TARGET_GRADIENT, NULL, 0,
-     "leave the target velocity out of the derivative, as the paper does", 3},
     {"dump-failures", RUN_DUMP_FAILURES, "DIR", 0,
      "write cone programs that were not solved into DIR, for `carom solve`", 3},
     {0}};
+
+static const option_words words[] = {
+    {"steps", "time steps: as many as the target has, which is the default"}, {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *a = state->input;
@@ -64,19 +62,18 @@ static const char help[] =
     "\vExample: how cp3 would have to change to move as cp3-e does\n"
     "  carom simulate cp3-e --sample 8 -o truth.h5\n"
     "  carom gradient cp3 --init truth.h5 --target truth.h5 -o gradient.h5";
-static const struct argp argp = {.options = options,
-                                 .parser = parse,
-                                 .args_doc = "SCENE --init FILE --target FILE",
-                                 .doc = help,
-                                 .children = run_children};
+static struct argp argp = {.options = options,
+                           .parser = parse,
+                           .args_doc = "SCENE --init FILE --target FILE",
+                           .doc = help};
 
 // steps, samples and time step of the target decide those of the run
 static carom_status match_target(const arguments *a, setup *s, const carom_trajectories *target,
                                  carom_error *error) {
   int steps = target->state_count - 1;
-  if (a->run.steps >= 0 && a->run.steps != steps) {
+  if (given_text(&a->run.rollout, "steps") != NULL && s->options.steps != steps) {
     return fail(error, CAROM_INVALID_DATA, "%s: has %d states, so --steps must be %d, not %d",
-                a->target, target->state_count, steps, a->run.steps);
+                a->target, target->state_count, steps, s->options.steps);
   }
   s->options.steps = steps;
   if (target->batch != s->batch) {
@@ -232,7 +229,7 @@ static void print_as_json(const arguments *a, const setup *s, const work *w) {
 
 int command_gradient(int argc, char **argv) {
   arguments a = {.run = run_options_default()};
-  a.run.contact = CAROM_CM;
+  argp.children = run_children(words);
   parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   setup s = {0};

@@ -117,8 +117,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   }
 }
 
-static const struct argp_child children[] = {{&training_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {
+static struct argp argp = {
     options,
     parse,
     "learning -o DIR",
@@ -134,7 +133,7 @@ static const struct argp argp = {
     "\vExample:\n"
     "  carom reproduce learning --tasks cp3,gyro --models cm-cd-clnn --seeds 2 \\\n"
     "    -o results",
-    children,
+    NULL,
     NULL,
     NULL};
 
@@ -363,6 +362,8 @@ int command_reproduce(int argc, char **argv) {
     fputs("carom reproduce: out of memory\n", stderr);
     return EXIT_FAILURE;
   }
+  const struct argp_child children[] = {{training_argp(), 0, NULL, 0}, {0}};
+  argp.children = children;
   parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   work w = {.given = &a, .command = command};

@@ -4,22 +4,6 @@
 
 #include <stdlib.h>
 
-static void apply_options(const run_options *given, setup *s) {
-  carom_rollout_options *o = &s->options;
-  if (given->steps >= 0) o->steps = given->steps;
-  if (given->dt > 0.0) o->dt = given->dt;
-  if (given->substeps > 0) o->substeps = given->substeps;
-  if (given->integrator >= 0) o->integrator = (carom_integrator)given->integrator;
-  if (given->dynamics >= 0) o->dynamics = (carom_dynamics)given->dynamics;
-  if (given->contact >= 0) o->contact = (carom_contact_model)given->contact;
-  if (given->no_compensation) o->penetration_compensation = false;
-  if (given->compensation_steps > 0.0) o->compensation_steps = given->compensation_steps;
-  if (given->stop_target_gradient) o->stop_target_gradient = true;
-  if (given->smoothing > 0.0) o->cone.smoothing = given->smoothing;
-  if (given->cone_tolerance > 0.0) o->cone.tolerance = given->cone_tolerance;
-  o->threads = given->general.threads;
-}
-
 static carom_status load_parameters(const run_options *given, setup *s, carom_error *error) {
   s->theta = malloc(sizeof(double) * (size_t)(carom_parameters_count(s->system) + 1));
   if (s->theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
@@ -40,7 +24,8 @@ carom_status setup_load(const run_options *given, setup *s, carom_error *error) 
   if (status != CAROM_OK) return status;
   s->info = carom_system_describe(s->system);
   s->options = carom_rollout_default_options(s->system);
-  apply_options(given, s);
+  given_options_apply(&given->rollout, &s->options);
+  s->options.threads = given->general.threads;
   status = load_parameters(given, s, error);
   if (status != CAROM_OK) setup_close(s);
   return status;

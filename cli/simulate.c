@@ -26,12 +26,12 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write the trajectories to FILE (HDF5)", 0},
     {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (1)", 1},
     {"seed", RUN_SEED, "S", 0, "seed of the sampler (0)", 1},
-    {"steps", RUN_STEPS, "N", 0, "time steps (the scene's)", 2},
-    {"dynamics", RUN_DYNAMICS, "NAME", 0, "lagrangian (default) or hamiltonian", 2},
-    {"contact", RUN_CONTACT, "NAME", 0, "cm (default), or cmr: with A + epsilon I", 3},
     {"dump-failures", RUN_DUMP_FAILURES, "DIR", 0,
      "write cone programs that were not solved into DIR, for `carom solve`", 3},
     {0}};
+
+/* A simulation has no derivative. */
+static const option_words words[] = {{"stop_target_gradient", NULL}, {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *a = state->input;
@@ -47,11 +47,7 @@ static const char help[] =
     "one sampled state or from those that --init or --sample give. Prints steps, contact events "
     "and energy."
     "\vExample:\n  carom simulate bd5 --sample 100 --seed 7 --contact cmr -o bd5.h5";
-static const struct argp argp = {.options = options,
-                                 .parser = parse,
-                                 .args_doc = "SCENE",
-                                 .doc = help,
-                                 .children = run_children};
+static struct argp argp = {.options = options, .parser = parse, .args_doc = "SCENE", .doc = help};
 
 // the system promises memory that it does not have: what the machine has is the limit
 static carom_status check_memory(const setup *s, const carom_trajectories *out,
@@ -199,7 +195,7 @@ static carom_status simulate(const arguments *a, setup *s, carom_trajectories *d
 
 int command_simulate(int argc, char **argv) {
   arguments a = {.run = run_options_default()};
-  a.run.contact = CAROM_CM;
+  argp.children = run_children(words);
   parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   setup s = {0};

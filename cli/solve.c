@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/given_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 
@@ -10,7 +11,7 @@
 
 typedef struct arguments {
   const char *file;
-  carom_cone_options cone;
+  given_options cone;
   bool json;
 } arguments;
 
@@ -21,31 +22,16 @@ typedef struct result {
   carom_cone_info info;
 } result;
 
-enum { KEY_JSON = 256, KEY_SMOOTHING, KEY_TOLERANCE, KEY_ITERATIONS };
+enum { KEY_JSON = 256 };
 
-static const struct argp_option options[] = {
-    {"tolerance", KEY_TOLERANCE, "X", 0, "largest scaled residual that counts as solved (1e-10)",
-     0},
-    {"max-iterations", KEY_ITERATIONS, "N", 0,
-     "largest number of steps of the interior-point method (60)", 0},
-    {"smoothing", KEY_SMOOTHING, "KAPPA", 0,
-     "complementarity to stop at, for smoothed derivatives (0: the solution itself)", 0},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
-    {0}};
+static const struct argp_option options[] = {{"json", KEY_JSON, NULL, 0, "results as JSON", 0},
+                                             {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->cone; return 0;
     case KEY_JSON: a->json = true; return 0;
-    case KEY_TOLERANCE:
-      a->cone.tolerance = parse_number(state, "--tolerance", text, 1e-300, 1.0);
-      return 0;
-    case KEY_ITERATIONS:
-      a->cone.max_iterations = parse_integer(state, "--max-iterations", text, 1, 100000);
-      return 0;
-    case KEY_SMOOTHING:
-      a->cone.smoothing = parse_number(state, "--smoothing", text, 0.0, 1e3);
-      return 0;
     case ARGP_KEY_ARG: parse_argument(state, "file", text, &a->file); return 0;
     case ARGP_KEY_END:
       if (a->file == NULL) argp_error(state, "the file with the cone program is missing");
@@ -64,8 +50,7 @@ static const char help[] =
     "         \"A\": [[2, 0], [0, 4]], \"b\": [-1, 1], \"mu\": [0.1], \"lower\": [0]}' \\\n"
     "    >cone.json\n"
     "  carom solve cone.json";
-static const struct argp argp = {
-    .options = options, .parser = parse, .args_doc = "FILE", .doc = help};
+static struct argp argp = {.options = options, .parser = parse, .args_doc = "FILE", .doc = help};
 
 // s = A f + b from the lower triangle of A
 static void multiply(const carom_cone_program *p, const double *f, double *s) {
@@ -86,10 +71,12 @@ static carom_status solve(const arguments *a, result *r, carom_error *error) {
   r->f = calloc(size + 1, sizeof(double));
   r->s = calloc(size + 1, sizeof(double));
   carom_cone_solver *solver = NULL;
+  carom_cone_options cone = carom_cone_default_options();
+  given_options_apply(&a->cone, &cone);
   if (r->f == NULL || r->s == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
   status = carom_cone_solver_create(&solver, error);
   if (status == CAROM_OK) {
-    status = carom_cone_solver_solve(solver, &r->program, &a->cone, r->f, &r->info, error);
+    status = carom_cone_solver_solve(solver, &r->program, &cone, r->f, &r->info, error);
   }
   if (status == CAROM_OK) multiply(&r->program, r->f, r->s);
   carom_cone_solver_destroy(solver);
@@ -127,7 +114,10 @@ static void print_as_json(const result *r) {
 }
 
 int command_solve(int argc, char **argv) {
-  arguments a = {.cone = carom_cone_default_options()};
+  arguments a = {.cone = {.of = CAROM_CONE_OPTIONS}};
+  const struct argp_child children[] = {{given_options_argp(CAROM_CONE_OPTIONS, NULL), 0, NULL, 0},
+                                        {0}};
+  argp.children = children;
   parse_command_line(&argp, argc, argv, &a);
   result r = {0};
   carom_error error = {0};

@@ -1,6 +1,6 @@
 #include "cli/train_command.h"
 
-#include "cli/run_options.h"
+#include "cli/given_options.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -41,50 +41,33 @@ char *command_line(int argc, char **argv) {
   return fclose(out) == 0 ? text : NULL;
 }
 
-static void put_integer(FILE *out, const char *option, int value, int usual) {
-  if (value != usual) fprintf(out, " --%s %d", option, value);
-}
-
-static void put_number(FILE *out, const char *option, double value, double usual) {
-  if (value != usual) fprintf(out, " --%s %.15g", option, value);
-}
-
-static void put_training(FILE *out, const carom_trainer_options *o,
-                         const carom_trainer_options *usual) {
-  put_integer(out, "epochs", o->epochs, usual->epochs);
-  put_integer(out, "batch", o->batch, usual->batch);
-  put_number(out, "lr", o->learning_rate, usual->learning_rate);
-  if (o->schedule != usual->schedule)
-    fprintf(out, " --schedule %s", o->schedule == CAROM_COSINE ? "cosine" : "constant");
-  if (o->schedule == CAROM_COSINE) put_number(out, "final-rate", o->final_rate, usual->final_rate);
-  put_number(out, "property-rate", o->property_rate, usual->property_rate);
-  put_integer(out, "search-every", o->search_every, usual->search_every);
-  put_number(out, "weight-decay", o->weight_decay, usual->weight_decay);
-}
-
-static void put_model(FILE *out, const carom_model_options *o, const carom_model_options *usual) {
-  put_integer(out, "hidden", o->hidden_size, usual->hidden_size);
-  put_integer(out, "layers", o->hidden_layers, usual->hidden_layers);
-  if (!o->elastic_term && usual->elastic_term) fputs(" --no-elastic-term", out);
-  if (!o->single_precision) fputs(" --double", out);
-  if (o->learn_regularizer) fputs(" --learn-regularizer", out);
-  put_number(out, "initial-friction", o->initial_friction, usual->initial_friction);
+// the flags of options that are not the usual ones
+static void put_options(FILE *out, carom_options of, const void *options, const void *usual) {
+  for (int k = 0; k < carom_option_count(of); k++) {
+    const carom_option_info info = carom_option_describe(of, k);
+    char here[64], there[64];
+    if (info.flag == NULL ||
+        carom_option_get(of, options, info.name, here, sizeof here, NULL) != CAROM_OK ||
+        carom_option_get(of, usual, info.name, there, sizeof there, NULL) != CAROM_OK ||
+        strcmp(here, there) == 0)
+      continue;
+    // a switch has a flag for what it is not by default
+    if (info.kind != CAROM_OPTION_SWITCH)
+      fprintf(out, " --%s %s", info.flag, here);
+    else if (strcmp(here, info.value) != 0)
+      fprintf(out, " --%s", info.flag);
+  }
 }
 
 static void put_data(FILE *out, const carom_run_config *c, const carom_dataset_options *usual) {
-  const carom_dataset_options *o = &c->dataset;
   if (c->data[0] == '/') {
     fputs(" --data ", out);
     put_word(out, c->data);
   }
-  put_integer(out, "train", o->train, usual->train);
-  put_integer(out, "val", o->validation, usual->validation);
-  put_integer(out, "test", o->test, usual->test);
-  put_integer(out, "chunk", o->chunk, usual->chunk);
-  put_integer(out, "steps", o->steps, usual->steps);
-  put_number(out, "noise", o->noise, usual->noise);
-  put_number(out, "share", o->contact_share, usual->contact_share);
-  if (c->data_contact != CAROM_CM) fprintf(out, " --contact %s", contact_names[c->data_contact]);
+  put_options(out, CAROM_DATASET_OPTIONS, &c->dataset, usual);
+  if (c->data_contact != CAROM_CM)
+    fprintf(out, " --contact %s",
+            choice_name(CAROM_ROLLOUT_OPTIONS, "contact", (int)c->data_contact));
 }
 
 // what differs from the defaults, or from --paper
@@ -94,15 +77,14 @@ static char *training_text(const carom_run_config *c, const carom_system *system
   FILE *out = open_memstream(&text, &size);
   if (out == NULL) return NULL;
   carom_model_options model = carom_model_default_options(system);
-  const carom_trainer_options train =
-      paper ? carom_trainer_paper_options() : carom_trainer_default_options();
+  carom_trainer_options train = carom_trainer_default_options();
   if (paper) {
     fputs(" --paper", out);
-    model.initial_friction = 1.0;
-    model.elastic_term = false;
+    carom_options_set_paper(CAROM_MODEL_OPTIONS, &model);
+    carom_options_set_paper(CAROM_TRAINER_OPTIONS, &train);
   }
-  put_training(out, &c->train, &train);
-  put_model(out, &c->model, &model);
+  put_options(out, CAROM_TRAINER_OPTIONS, &c->train, &train);
+  put_options(out, CAROM_MODEL_OPTIONS, &c->model, &model);
   return fclose(out) == 0 ? text : NULL;
 }
 
@@ -129,8 +111,9 @@ char *train_command(const carom_run_config *config, const carom_system *system,
     put_scene(out, config, system);
     fprintf(out, " --model %s --seed %llu", carom_model_options_name(&config->model),
             (unsigned long long)config->train.seed);
-    // whichever says it in fewer words; --paper cannot have an elasticity
-    const bool as_paper = !config->model.elastic_term && strlen(paper) < strlen(usual);
+    // whichever says it in fewer words; --paper can have neither an elasticity nor scales
+    const bool possible = !config->model.elastic_term && config->model.length_scale == 0;
+    const bool as_paper = possible && strlen(paper) < strlen(usual);
     fputs(as_paper ? paper : usual, out);
     const carom_dataset_options data = carom_dataset_default_options(system);
     put_data(out, config, &data);

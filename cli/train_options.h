@@ -7,27 +7,14 @@
 
 /* As given; what was not given has the value in the comment. */
 typedef struct train_arguments {
-  const char *scene;    /* NULL: that of the run, with --resume */
-  const char *data;     /* NULL */
-  const char *output;   /* the run folder */
-  const char *model;    /* NULL */
-  int epochs;           /* -1 */
-  int batch;            /* 0 */
-  double rate;          /* 0 */
-  int schedule;         /* -1 */
-  double final_rate;    /* -1 */
-  double property_rate; /* 0 */
-  int search_every;     /* -1 */
+  const char *scene;  /* NULL: that of the run, with --resume */
+  const char *data;   /* NULL */
+  const char *output; /* the run folder */
+  const char *model;  /* NULL */
   bool paper;
-  double weight_decay; /* -1 */
-  int hidden;          /* 0 */
-  int layers;          /* 0 */
   bool has_seed;
   uint64_t seed;
-  bool no_elastic_term;
-  bool double_precision;
-  double initial_friction; /* 0 */
-  bool learn_regularizer;
+  given_options network, training; /* of the model and of the trainer */
   dataset_arguments dataset;
   bool resume;
   bool json;
@@ -38,7 +25,7 @@ train_arguments train_arguments_default(void);
 
 /* The options that say how to train, not what: to be used as an argp child, whose input is a
  * train_arguments. */
-extern const struct argp training_argp;
+const struct argp *training_argp(void);
 
 /* Parses; wrong usage ends the program with exit code 2. */
 train_arguments train_arguments_parse(int argc, char **argv);

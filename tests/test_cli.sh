@@ -163,6 +163,15 @@ expect 2 "no measurement 'speed'" bench speed
 
 # --- bad options
 expect 2 '--sample 0: expected an integer' simulate cp3 --sample 0
+expect 2 '--sample 99999999999: expected an integer from 1 to 2147483647' \
+  simulate cp3 --sample 99999999999
+# every option of the tables is in a help, and its range is that of the command line
+"$(dirname "$make_bad_h5")/make_option_list" >options
+holds "there are options" test "$(wc -l <options)" -gt 30
+while read -r command flag value; do
+  expect 0 " $flag[= ]" "$command" --help
+  [ "$value" = - ] || expect 2 "carom $command: $flag $value: expected " "$command" "$flag" "$value"
+done <options
 expect 2 '--steps x' simulate cp3 --steps x
 expect 2 '--steps -3' simulate cp3 --steps -3
 expect 2 '--dt 0:' simulate cp3 --dt 0

@@ -125,9 +125,11 @@ same_run runs/whole runs/parts
 expect 2 'a scene is missing' train -o runs/x
 expect 2 '-o DIR is missing' train cp3
 expect 2 'one scene is expected' train cp3 bp5 -o runs/x
-expect 2 'expected an integer of at least 1' train cp3 --batch 0 -o runs/x
-expect 2 'expected a number' train cp3 --lr -1 -o runs/x
+expect 2 '--batch 0: expected an integer from 1 to 2147483647' train cp3 --batch 0 -o runs/x
+expect 2 '--lr -1: expected a positive number' train cp3 --lr -1 -o runs/x
 expect 2 'expected one of constant, cosine' train cp3 --schedule linear -o runs/x
+expect 2 '--layers 20: expected an integer from 1 to 8' train cp3 --layers 20 -o runs/x
+holds "nothing is made for options that cannot be" test ! -e runs/x
 expect 2 '--model cnn' train cp3 --model cnn -o runs/x
 expect 2 'unrecognized option' train cp3 --no-such-option -o runs/x
 expect 1 'no-such-scene' train no-such-scene -o runs/x
