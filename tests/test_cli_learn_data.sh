@@ -133,7 +133,18 @@ expect 0 'relative, 11 states, to the truth' evaluate run --steps 10 --checkpoin
 expect 0 '10 val chunks' evaluate run --split val
 expect 0 'relative, 5 states, to the data' evaluate run --no-truth
 if grep -q 'truth' out; then fail "--no-truth says nothing of the truth"; else pass; fi
-expect 0 '6 test chunks' evaluate run --data again.h5
+expect 2 '--steps .*--no-truth.*--chunk' evaluate run --no-truth --steps 79
+says_both_accelerations() { grep -qE '^  a +x +' out && grep -qE '^  a +y +' out; }
+expect 0 'acceleration +mean +deviation +scene' evaluate run
+holds "evaluate says what the learned potential does to a body" says_both_accelerations
+
+# other data: its own files, the counts of the training data
+cp run/evaluation.json before.json
+expect 0 '6 test chunks of 5 states; trained on 40' evaluate run --data again.h5
+says 'written +run/evaluation-again.json'
+holds "the evaluation of the run's own data stays" cmp before.json run/evaluation.json
+holds "that of other data has a name of its own" test -s run/evaluation-again.h5
+expect 0 'written +elsewhere.json' evaluate run --data again.h5 -o elsewhere
 
 # a run that makes its own data, with contacts that have properties of their own
 expect 0 'written' train bp5 --train 20 --val 4 --test 4 --hidden 8 --epochs 1 -q -o own-run
