@@ -52,6 +52,11 @@ for field in '"scene": "\{.*cp3' '"model": "cm-cd-clnn"' '"data": "data.h5"' '"s
   holds "config.json has $field" grep -qE "$field" runs/whole/config.json
 done
 
+# --- a network that cannot be is refused before anything is made
+expect 2 '--layers 20: expected an integer from 1 to 8' train cp3 --layers 20 -o runs/deep
+expect 1 'network of 8.59e\+09 parameters' train cp3 --hidden 65536 -o runs/wide
+holds "no folder of a refused run" test ! -e runs/deep -a ! -e runs/wide
+
 # --- resuming: the same bits, step by step, and with data from a file
 expect 0 'epochs +2 of 2' train cp3 "${small[@]}" --batch 16 --epochs 2 -o runs/parts
 expect 0 'epochs +4 of 4' train --resume --epochs 4 -o runs/parts
