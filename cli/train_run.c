@@ -144,20 +144,12 @@ static carom_status make_trainer(train_run *r, carom_error *error) {
   return carom_model_properties(r->model, &r->properties, error);
 }
 
-// a model that cannot be made, its network too large, is refused before data is made for it
-static carom_status try_model(const train_run *r, carom_error *error) {
-  carom_model *model;
-  carom_status status = carom_model_create(r->system, &r->config.model, &model, error);
-  carom_model_destroy(model);
-  return status;
-}
-
 // config.json comes last: a folder that has it can be resumed
 static carom_status begin(train_run *r, carom_error *error) {
   char last[PATH_MAX], config[PATH_MAX];
   carom_status status = carom_system_load(r->given->scene, &r->system, error);
   if (status == CAROM_OK) status = train_config_make(r->given, r->system, &r->config, error);
-  if (status == CAROM_OK) status = try_model(r, error);
+  if (status == CAROM_OK) status = carom_model_options_check(&r->config.model, r->system, error);
   if (status == CAROM_OK) status = make_folder(r, error);
   if (status == CAROM_OK) status = lock_folder(r, error);
   if (status == CAROM_OK) status = refuse_run(r, error);

@@ -581,6 +581,10 @@ CAROM_API carom_status carom_model_options_by_name(carom_model_options *options,
                                                    carom_error *error);
 CAROM_API const char *carom_model_options_name(const carom_model_options *options);
 
+/* Whether there can be a model with these options: values in range, memory for its parameters. */
+CAROM_API carom_status carom_model_options_check(const carom_model_options *options,
+                                                 const carom_system *system, carom_error *error);
+
 /* The system must outlive the model. */
 CAROM_API carom_status carom_model_create(const carom_system *system,
                                           const carom_model_options *options, carom_model **model,

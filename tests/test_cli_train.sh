@@ -199,4 +199,9 @@ holds "nothing half-written is left" test -z "$(find runs -name '*.tmp-*')"
 expect 0 'epochs +6 of 6' train --resume --epochs 6 -o runs/full
 same_run runs/full runs/parts
 
+# counters of all epochs, none forgotten
+expect 0 '"time_steps": [1-9]' train cp3 --train 20 --val 4 --test 4 --hidden 8 --epochs 1 -q --json \
+  -o runs/counted
+holds "contacts are counted" grep -qE '"contacts": [1-9]' out
+
 finish

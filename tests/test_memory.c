@@ -260,6 +260,22 @@ static carom_status call_potential(fixture *f, carom_error *error) {
   return carom_model_potential(f->model, BATCH, f->x0, f->bar, error);
 }
 
+static carom_status call_force(fixture *f, carom_error *error) {
+  return carom_model_force(f->model, BATCH, f->x0, f->bar, error);
+}
+
+static carom_status call_evaluate(fixture *f, carom_error *error) {
+  carom_evaluation_options options = carom_evaluation_default_options();
+  options.steps = 10;
+  options.threads = 2;
+  carom_evaluation *made = NULL;
+  carom_status status =
+      carom_model_evaluate(f->model, f->dataset, CAROM_TEST, &options, &made, error);
+  if (status != CAROM_OK) assert_null(made);
+  carom_evaluation_destroy(made);
+  return status;
+}
+
 static carom_status call_generate(fixture *f, carom_error *error) {
   carom_dataset_options options = dataset_options(f);
   options.noise = 1e-3;
@@ -315,6 +331,8 @@ static const struct {
     {"model loss", "bp5", open_model, call_loss},
     {"model predict", "cp3", open_model, call_predict},
     {"model potential", "cp3", open_model, call_potential},
+    {"model force", "cp3", open_model, call_force},
+    {"evaluate", "cp3", open_model, call_evaluate},
     {"dataset generate", "cp3", open_system, call_generate},
     {"trainer create", "cp3", open_model, call_trainer_create},
     {"trainer epochs", "cp3", open_trainer, call_epochs},
@@ -396,6 +414,8 @@ static void test_absurd_sizes(void **state) {
   carom_model_options m = carom_model_default_options(f.system);
   m.hidden_size = 65536;
   expect(carom_model_create(f.system, &m, &f.model, &error), &error, CAROM_INVALID_ARGUMENT,
+         "options.hidden_size is 65536");
+  expect(carom_model_options_check(&m, f.system, &error), &error, CAROM_INVALID_ARGUMENT,
          "options.hidden_size is 65536");
   close_all(&f);
 }

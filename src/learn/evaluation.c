@@ -264,13 +264,14 @@ static carom_status energies(const evaluator *e, int count, const double *x, con
   return status;
 }
 
-/* What energies of a trajectory are relative to. */
-static double energy_scale(const evaluator *e, int sample) {
-  size_t at = (size_t)sample * (size_t)e->system->coordinate_count;
-  double kinetic, potential_energy;
-  carom_system_energy(e->system, e->result->scene_theta, e->x0 + at, e->v0 + at, &kinetic,
-                      &potential_energy, NULL);
-  return kinetic + fabs(potential_energy);
+/* What energies of each trajectory are relative to: kinetic + |potential| of its first state. */
+static carom_status energy_scales(const evaluator *e, int count, double *scales,
+                                  carom_error *error) {
+  double *kinetic = scales + count;
+  carom_status status = energy_of_states(e->system, e->result->scene_theta, count, e->x0, e->v0,
+                                         kinetic, scales, error);
+  for (int k = 0; status == CAROM_OK && k < count; k++) scales[k] = kinetic[k] + fabs(scales[k]);
+  return status;
 }
 
 /* Largest and mean |energy_k - reference_k| of a trajectory; reference_step 0: always the first. */
@@ -286,16 +287,17 @@ static void deviations(const double *energy, const double *reference, int refere
   *average = ratio(sum / states, scale);
 }
 
-/* `reference` NULL: each trajectory's own start. `averages` is scratch as e->values. */
+/* `reference` NULL: each trajectory's own start. Behind the `scales` there is scratch as e->values. */
 static energy_drift measure_energy(const evaluator *e, const double *energy,
-                                   const double *reference, double *averages) {
+                                   const double *reference, double *scales) {
   const horizon *h = &e->result->extended;
+  double *averages = scales + h->count;
   int used = 0;
   for (int k = 0; k < h->count; k++) {
     if (h->failed[k]) continue;
     size_t at = (size_t)k * (size_t)h->states;
     deviations(energy + at, reference != NULL ? reference + at : energy + at, reference != NULL,
-               h->states, energy_scale(e, k), &e->values[used], &averages[used]);
+               h->states, scales[k], &e->values[used], &averages[used]);
     used++;
   }
   return (energy_drift){estimate_of(e->values, used), estimate_of(averages, used)};
@@ -307,21 +309,22 @@ static carom_status evaluate_energy(evaluator *e, carom_error *error) {
   size_t states = (size_t)h->count * (size_t)h->states;
   r->energy = calloc(states + 1, sizeof(double));
   r->true_energy = calloc(states + 1, sizeof(double));
-  double *averages = calloc((size_t)h->count + 1, sizeof(double));
+  double *scales = calloc(2 * (size_t)h->count + 1, sizeof(double));
   carom_status status = CAROM_OK;
-  if (r->energy == NULL || r->true_energy == NULL || averages == NULL) {
+  if (r->energy == NULL || r->true_energy == NULL || scales == NULL) {
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %zu energies", states);
   } else {
     status = energies(e, (int)states, h->x, h->v, r->energy, error);
     if (status == CAROM_OK)
       status = energies(e, (int)states, h->true_x, h->true_v, r->true_energy, error);
+    if (status == CAROM_OK) status = energy_scales(e, h->count, scales, error);
   }
   if (status == CAROM_OK) {
-    r->drift = measure_energy(e, r->energy, NULL, averages);
-    r->true_drift = measure_energy(e, r->true_energy, NULL, averages);
-    r->energy_error = measure_energy(e, r->energy, r->true_energy, averages).greatest;
+    r->drift = measure_energy(e, r->energy, NULL, scales);
+    r->true_drift = measure_energy(e, r->true_energy, NULL, scales);
+    r->energy_error = measure_energy(e, r->energy, r->true_energy, scales).greatest;
   }
-  free(averages);
+  free(scales);
   return status;
 }
 

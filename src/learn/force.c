@@ -17,34 +17,62 @@ static void gradient_of(const potential *energy, const mechanics *m, int count, 
                         double *gradient, arena *scratch) {
   const arena_mark mark = arena_save(scratch);
   const size_t bytes = energy->record_bytes != NULL ? energy->record_bytes(energy, count) : 0;
-  void *record = bytes > 0 ? arena_doubles(scratch, (int)(bytes / sizeof(double)) + 1) : NULL;
+  void *record = bytes > 0 ? arena_bytes(scratch, bytes) : NULL;
   energy->gradient(energy, m, count, x, gradient, record, scratch);
   arena_restore(scratch, mark);
 }
 
-static void accelerations_from_rest(const mechanics *m, const potential *energy, int count,
-                                    const double *x, double *acceleration) {
-  const carom_system *s = m->system;
-  const int size = s->coordinate_count, d = s->dimension;
+/* States and where their forces or accelerations go, as a guard takes them. */
+typedef struct force_work {
+  const mechanics *mechanics;
+  const potential *potential;
+  int count;
+  const double *x;
+  double *result;
   arena scratch;
-  arena_init(&scratch);
-  double *gradient = arena_doubles(&scratch, BLOCK * size);
-  double *rest = arena_doubles(&scratch, size);
-  memset(rest, 0, sizeof(double) * (size_t)size);
-  dynamics_record record = dynamics_record_make(m, &scratch);
-  gemm_begin();
-  for (int first = 0, rows; first < count; first += rows) {
-    rows = count - first < BLOCK ? count - first : BLOCK;
-    gradient_of(energy, m, rows, x, gradient, &scratch);
+} force_work;
+
+static void accelerations_from_rest(void *user) {
+  force_work *w = user;
+  const carom_system *s = w->mechanics->system;
+  const int size = s->coordinate_count, d = s->dimension;
+  const double *x = w->x;
+  double *acceleration = w->result;
+  double *gradient = arena_doubles(&w->scratch, BLOCK * size);
+  double *rest = arena_zeros(&w->scratch, size);
+  dynamics_record record = dynamics_record_make(w->mechanics, &w->scratch);
+  for (int first = 0, rows; first < w->count; first += rows) {
+    rows = w->count - first < BLOCK ? w->count - first : BLOCK;
+    gradient_of(w->potential, w->mechanics, rows, x, gradient, &w->scratch);
     for (int k = 0; k < rows; k++, x += size) {
-      dynamics_eval(m, CAROM_LAGRANGIAN, x, rest, gradient + k * size, &record, &scratch);
+      dynamics_eval(w->mechanics, CAROM_LAGRANGIAN, x, rest, gradient + k * size, &record,
+                    &w->scratch);
       for (int b = 0; b < s->body_count; b++, acceleration += d)
         memcpy(acceleration, record.acceleration + s->bodies[b].first_point * d,
                sizeof(double) * (size_t)d);
     }
   }
+}
+
+static void forces(void *user) {
+  force_work *w = user;
+  const size_t size = (size_t)w->mechanics->system->coordinate_count;
+  for (int first = 0, rows; first < w->count; first += rows) {
+    rows = w->count - first < BLOCK ? w->count - first : BLOCK;
+    double *part = w->result + (size_t)first * size;
+    gradient_of(w->potential, w->mechanics, rows, w->x + (size_t)first * size, part, &w->scratch);
+    for (size_t i = 0; i < (size_t)rows * size; i++) part[i] = -part[i];
+  }
+}
+
+static carom_status do_work(void (*function)(void *user), force_work *w, carom_error *error) {
+  arena_init(&w->scratch);
+  gemm_begin();
+  const bool done = arena_guard(function, w);
   gemm_end();
-  arena_free(&scratch);
+  arena_free(&w->scratch);
+  if (done) return error_clear(error);
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the forces on %d states", w->count);
 }
 
 // of a system at theta
@@ -52,11 +80,16 @@ static carom_status accelerations_at(const carom_system *system, const double *t
                                      const potential *energy, int count, const double *x,
                                      double *acceleration, carom_error *error) {
   mechanics m;
-  mechanics_init(&m, system);
-  mechanics_set_parameters(&m, theta);
-  accelerations_from_rest(&m, energy, count, x, acceleration);
+  force_work w = {&m, energy, count, x, acceleration, {0}};
+  carom_status status = CAROM_OUT_OF_MEMORY;
+  if (mechanics_init(&m, system)) {
+    mechanics_set_parameters(&m, theta);
+    status = do_work(accelerations_from_rest, &w, error);
+  } else {
+    error_set(error, status, "no memory for the forces on %d states", count);
+  }
   mechanics_free(&m);
-  return error_clear(error);
+  return status;
 }
 
 carom_status model_accelerations(carom_model *m, int count, const double *x, double *acceleration,
@@ -85,19 +118,7 @@ carom_status carom_model_force(carom_model *model, int count, const double *x, d
   if (count < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_model_force: count is %d, must be at least 0", count);
-  carom_model *m = model;
-  const size_t size = (size_t)m->system->coordinate_count;
-  arena scratch;
-  arena_init(&scratch);
-  network_potential_refresh(&m->potential);
-  gemm_begin();
-  for (int first = 0, rows; first < count; first += rows) {
-    rows = count - first < BLOCK ? count - first : BLOCK;
-    double *part = force + (size_t)first * size;
-    gradient_of(&m->potential.base, &m->mechanics, rows, x + (size_t)first * size, part, &scratch);
-    for (size_t i = 0; i < (size_t)rows * size; i++) part[i] = -part[i];
-  }
-  gemm_end();
-  arena_free(&scratch);
-  return error_clear(error);
+  network_potential_refresh(&model->potential);
+  force_work w = {&model->mechanics, &model->potential.base, count, x, force, {0}};
+  return do_work(forces, &w, error);
 }

@@ -141,27 +141,36 @@ static void set_units(carom_model *m) {
 }
 
 /* Counts of parameters are int in the interface, and all have to fit into memory. */
-static carom_status check_size(const carom_model *m, carom_error *error) {
-  const carom_system *s = m->system;
-  size_t network =
-      size_add(mlp_parameter_total(&m->potential.shape), 2 * (size_t)m->potential.elastic_count);
+static carom_status check_size(const carom_model_options *o, const carom_system *s,
+                               carom_error *error) {
+  const network_potential p =
+      network_potential_make(s, o->elastic_term, o->hidden_layers, o->hidden_size);
+  size_t network = size_add(mlp_parameter_total(&p.shape), 2 * (size_t)p.elastic_count);
   size_t count = size_add(network, (size_t)s->parameter_count);
-  size_t bytes = size_multiply(
-      count, m->options.single_precision ? sizeof(double) + sizeof(float) : sizeof(double));
+  size_t bytes =
+      size_multiply(count, o->single_precision ? sizeof(double) + sizeof(float) : sizeof(double));
   if (count > INT_MAX)
     return error_set(
         error, CAROM_INVALID_ARGUMENT,
         "options.hidden_size is %d: with %d layers that is a network of %.3g parameters "
         "(%.3g GB); there can be %d; take fewer units or layers",
-        m->options.hidden_size, m->options.hidden_layers, (double)count, size_gigabytes(bytes),
-        INT_MAX);
+        o->hidden_size, o->hidden_layers, (double)count, size_gigabytes(bytes), INT_MAX);
   if (!size_available(bytes))
     return error_set(
         error, CAROM_OUT_OF_MEMORY,
         "options.hidden_size is %d: with %d layers that is a network of %zu parameters, "
         "which need %.3g GB; take fewer units or layers",
-        m->options.hidden_size, m->options.hidden_layers, count, size_gigabytes(bytes));
+        o->hidden_size, o->hidden_layers, count, size_gigabytes(bytes));
   return CAROM_OK;
+}
+
+carom_status carom_model_options_check(const carom_model_options *options,
+                                       const carom_system *system, carom_error *error) {
+  REQUIRE(options, error);
+  REQUIRE(system, error);
+  carom_status status = check_options(options, error);
+  if (status == CAROM_OK) status = check_size(options, system, error);
+  return status == CAROM_OK ? error_clear(error) : status;
 }
 
 static carom_status allocate(carom_model *m, carom_error *error) {
@@ -187,7 +196,7 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
   REQUIRE(system, error);
   REQUIRE(options, error);
   REQUIRE(model, error);
-  carom_status status = check_options(options, error);
+  carom_status status = carom_model_options_check(options, system, error);
   if (status != CAROM_OK) return status;
   carom_model *m = calloc(1, sizeof *m);
   if (m == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model");
@@ -195,11 +204,8 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
   m->options = *options;
   m->potential = network_potential_make(system, options->elastic_term, options->hidden_layers,
                                         options->hidden_size);
-  status = check_size(m, error);
-  if (status == CAROM_OK) {
-    lay_out_parameters(m);
-    status = allocate(m, error);
-  }
+  lay_out_parameters(m);
+  status = allocate(m, error);
   if (status != CAROM_OK) {
     carom_model_destroy(m);
     return status;

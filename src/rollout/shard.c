@@ -162,7 +162,12 @@ static step_record *record_of(const batch_job *job, worker *w, int step) {
   return &w->records[job->keeps_records ? step : 0];
 }
 
-/* One time step of all samples of a shard; false if it cannot go on. */
+/* One time step of Algorithm 1 for all samples of a shard; false if it cannot go on.
+ *
+ *   (x, v)   <- ODESolve(f, (x, v), dt)                   between contacts: integrator_step
+ *   C        <- {i : gap_i(x) < 0}                        collision_detect
+ *   v        <- v + M^-1 J_C' (f_c + f_r)  if C not empty  compression, then restitution:
+ *                                                         contact_event_solve */
 static bool shard_step(const batch_job *job, shard_range s, int step, worker *w, tape *t,
                        shard_result *result) {
   int size = job->integrator.mechanics->system->coordinate_count;
@@ -292,7 +297,9 @@ static step_record *repeat_step(const batch_job *job, shard_range s, int step, w
   return record;
 }
 
-/* Reverses one time step; w->x_bar, w->v_bar become those of the state before it. */
+/* Reverses one time step; w->x_bar, w->v_bar become those of the state before it. In the forward pass
+ * this was step then events, so now events first: v_bar and x_bar of the state after the events become
+ * those of the state after the step (contact_event_vjp), then those before it (integrator_step_vjp). */
 static void shard_step_vjp(const batch_job *job, shard_range s, int step, worker *w, const tape *t,
                            double *theta_bar, double *potential_bar) {
   step_record *record = repeat_step(job, s, step, w);

@@ -104,6 +104,12 @@ static outcome try_model_options_by_name(trial *t) {
       .status = carom_model_options_by_name(P(options, &options), P(name, "cm-cd-chnn"), ERROR)};
 }
 
+static outcome try_model_options_check(trial *t) {
+  const carom_model_options options = small_model_options();
+  return (outcome){
+      .status = carom_model_options_check(P(options, &options), P(system, have.system), ERROR)};
+}
+
 static outcome try_model_create(trial *t) {
   const carom_model_options options = small_model_options();
   carom_model *made = garbage;
@@ -486,6 +492,7 @@ const public_call learning_calls[] = {
     ROW(model_name_count, ""),
     ROW(model_name, ""),
     ROW(model_options_by_name, ""),
+    ROW(model_options_check, ""),
     ROW(model_create, ""),
     ROW(model_destroy, ""),
     ROW(model_parameters, ""),
