@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/dataset_options.h"
 #include "cli/failure.h"
+#include "cli/findings.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -138,6 +139,7 @@ static void print_text(const arguments *a, const outcome *o) {
   char source[256];
   describe_time_step(o->data->dt_from, a->from, source, sizeof source);
   printf("time step      %g (%s)\n", o->data->dt, source);
+  findings_print(o->data);
   int met = 0;
   while (met < info.contact_count && o->counts[o->order[met]].states > 0) met++;
   printf("contacts       %d of %d possible ones occur in the training chunks\n", met,
@@ -168,11 +170,11 @@ static void print_as_json(const arguments *a, const outcome *o) {
                                               (json_int_t)o->counts[k].states, "chunks",
                                               (json_int_t)o->counts[k].chunks));
   }
-  print_json(json_pack("{ss so so so so so so ss}", "scene", info.name, "dt",
+  print_json(json_pack("{ss so so so so so so so ss}", "scene", info.name, "dt",
                        json_number(o->data->dt), "train", chunks_json(&o->data->train), "val",
                        chunks_json(&o->data->validation), "test", chunks_json(&o->data->test),
-                       "contacts", contacts, "report", json_report(&o->data->report), "output",
-                       a->output));
+                       "contacts", contacts, "findings", findings_json(o->data), "report",
+                       json_report(&o->data->report), "output", a->output));
 }
 
 int command_dataset(int argc, char **argv) {
@@ -190,6 +192,7 @@ int command_dataset(int argc, char **argv) {
     if (o.usage) code = EXIT_USAGE;
   } else {
     report_unsolved("dataset", &o.data->report);
+    findings_warn("dataset", o.data);
     (a.json ? print_as_json : print_text)(&a, &o);
   }
   outcome_free(&o);

@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/failure.h"
+#include "cli/findings.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/train_command.h"
@@ -69,14 +70,14 @@ static void print_as_json(const train_run *r, const double *learned, const doubl
                                     json_number(carom_property_value(p, truth))));
   }
   const bool any = r->last.epoch > 0;
-  print_json(json_pack("{ss ss si si si so so so so so so ss}", "scene", info.name, "model",
+  print_json(json_pack("{ss ss si si si so so so so so so so ss}", "scene", info.name, "model",
                        carom_model_options_name(&r->config.model), "parameters",
                        carom_model_describe(r->model).parameter_count, "epochs", s.epochs_done,
                        "best_epoch", s.best_epoch, "best_loss", json_number(s.best_loss), "loss",
                        json_number(any ? r->last.loss : NAN), "validation_loss",
                        json_number(any ? r->last.validation_loss : NAN), "properties", properties,
-                       "report", json_report(&r->report), "seconds", json_number(seconds), "folder",
-                       r->given->output));
+                       "findings", findings_json(r->data), "report", json_report(&r->report),
+                       "seconds", json_number(seconds), "folder", r->given->output));
 }
 
 static carom_status print_results(const train_run *r, double seconds, carom_error *error) {

@@ -1,4 +1,5 @@
 #include "cli/train_run.h"
+#include "cli/findings.h"
 
 #include "cli/failure.h"
 #include "cli/messages.h"
@@ -155,6 +156,7 @@ static carom_status begin(train_run *r, carom_error *error) {
   if (status == CAROM_OK) status = refuse_run(r, error);
   if (status == CAROM_OK) status = load_data(r, error);
   if (status != CAROM_OK) return status;
+  findings_warn("train", r->data);
   r->config.model.dt = r->data->dt;
   if (!r->given->paper)
     status = carom_model_options_by_data(&r->config.model, r->system, r->data, error);

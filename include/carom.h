@@ -408,7 +408,9 @@ typedef struct carom_trajectories {
   int dimension;
   double dt; /* 0 if the file does not say */
   carom_dt_source dt_from;
-  double *x, *v;    /* [batch][state_count][point_count][dimension] */
+  double *x;        /* [batch][state_count][point_count][dimension] */
+  double *v;        /* the same; NULL: not known */
+  int *lengths;     /* [batch] states of each, the others are not looked at; NULL: state_count */
   double *t;        /* [state_count] times; NULL: k dt when written, absent when read */
   uint8_t *contact; /* [batch][state_count] as carom_rollout_contacts; NULL: absent */
 } carom_trajectories;
@@ -452,9 +454,25 @@ CAROM_API carom_status carom_file_check(const char *path, carom_error *error);
 typedef struct carom_chunks {
   int count;
   int states; /* states of a chunk, the first one included */
+  double dt;  /* time between two states; 0: not known, contacts are told by penetration alone */
   double *x, *v;
   uint8_t *contact; /* [count][states]: 1 where a contact acted on the way to this state */
 } carom_chunks;
+
+/* Something that was found out about given data, or done to it. */
+typedef enum carom_finding_kind {
+  CAROM_FINDING_TRAJECTORIES, /* what was left out: gaps, pieces that are too short */
+  CAROM_FINDING_PROJECTION,   /* states that were put on the constraints */
+  CAROM_FINDING_VELOCITY,     /* to which time velocities belong; how they were made */
+  CAROM_FINDING_CONTACTS,     /* how contacts were told, or that there is none */
+  CAROM_FINDING_UNITS         /* free acceleration and distances beside those of the scene */
+} carom_finding_kind;
+
+typedef struct carom_finding {
+  carom_finding_kind kind;
+  bool warning; /* learning from the data as it is may go wrong */
+  char text[256];
+} carom_finding;
 
 /* Training, validation and test chunks of one system and one time step. */
 typedef struct carom_dataset {
@@ -462,7 +480,22 @@ typedef struct carom_dataset {
   carom_dt_source dt_from;
   carom_chunks train, validation, test;
   carom_report report; /* of the simulations that made it; zeros for given trajectories */
+  int finding_count;
+  carom_finding *findings; /* about given trajectories */
 } carom_dataset;
+
+/* Velocities of given trajectories. The state (x_k, v_k) has both at one time. */
+typedef enum carom_velocity {
+  CAROM_VELOCITY_GIVEN, /* as they are; estimated where there are none */
+  CAROM_VELOCITY_NEXT,  /* x_{k+1} = x_k + v_{k+1} dt: v_k is of the step that led to the state */
+  CAROM_VELOCITY_PREVIOUS, /* x_{k+1} = x_k + v_k dt: v_k is of the step that follows */
+  CAROM_VELOCITY_CENTRAL,  /* computed from positions: central differences */
+  CAROM_VELOCITY_ESTIMATE, /* computed from positions: parabolas through five states */
+  CAROM_VELOCITY_COUNT
+} carom_velocity;
+
+/* "given", "next", "previous", "central", "estimate"; "" beyond. */
+CAROM_API const char *carom_velocity_name(carom_velocity velocity);
 
 typedef struct carom_dataset_options {
   int train, validation, test; /* chunks: 800, 100, 100 */
@@ -471,7 +504,11 @@ typedef struct carom_dataset_options {
   double contact_share;        /* chunks that contain a contact, where there are enough: 0.5 */
   double noise;                /* deviation of Gaussian noise on the states: 0. Chains of pendulums
                                   take it on angles and rates */
-  uint64_t seed;               /* the three splits use streams of their own */
+  carom_velocity velocity; /* of given trajectories: CAROM_VELOCITY_GIVEN. All but given ones are
+                                  put at the time of their state, on each side of an impact by itself,
+                                  and on the constraints */
+  bool project;            /* put given states on the constraints, however far off: false */
+  uint64_t seed;           /* the three splits use streams of their own */
   int threads;
   carom_progress progress;
   void *progress_user;
@@ -488,14 +525,15 @@ CAROM_API carom_status carom_dataset_generate(const carom_system *system,
                                               const carom_dataset_options *options,
                                               carom_dataset **dataset, carom_error *error);
 
-/* Cuts chunks from given trajectories x, v [count][states][point_count][dimension]; contact
- * [count][states] may be NULL: contacts are then detected. Trajectories are split at random, in the
- * proportions of the options; with fewer trajectories than splits each is cut along time. Chunks do
- * not overlap; where the data has no more there are fewer than the options want. States must be
- * finite and hold the constraints to a tenth (relative; long simulations drift by hundredths). */
-CAROM_API carom_status carom_dataset_from_trajectories(const carom_system *system, double dt,
-                                                       int count, int states, const double *x,
-                                                       const double *v, const uint8_t *contact,
+/* Cuts chunks from given trajectories at their time step dt. Contacts that are not given are found: by
+ * penetration, by jumps of velocity and by flights that would have gone through (docs/learning.md). A
+ * state with a NaN is missing: the trajectory is cut there, so that NaN may also fill what is shorter
+ * than state_count. Trajectories are split at random, in the proportions of the options; with fewer
+ * trajectories than splits each is cut along time. Chunks do not overlap; where the data has no more
+ * there are fewer than the options want. States must hold the constraints to a tenth (relative; long
+ * simulations drift by hundredths) unless they are projected. What was found out is in the data set. */
+CAROM_API carom_status carom_dataset_from_trajectories(const carom_system *system,
+                                                       const carom_trajectories *trajectories,
                                                        const carom_dataset_options *options,
                                                        carom_dataset **dataset, carom_error *error);
 CAROM_API void carom_dataset_destroy(carom_dataset *dataset);

@@ -81,6 +81,14 @@ expect 0 'written' simulate cp3 -q -o cp3
 # memory is asked for before anything is computed
 expect 1 'take .* GB, the machine has' simulate cp3 --sample 2000000000 --steps 1000000
 
+expect 0 'v_k belongs to x_k' dataset cp3 "${small[@]}" --from own.h5 -o found.h5
+says 'contacts told by penetration [0-9]+'
+expect 0 'computed from positions .central' dataset cp3 "${small[@]}" --from own.h5 --velocity central \
+  --project -o found.h5
+says 'states were put on the constraints'
+expect 0 '"about": "velocity"' dataset cp3 "${small[@]}" --from own.h5 --json -o found.h5
+expect 2 '--velocity late: expected one of' dataset cp3 --from own.h5 --velocity late -o x.h5
+
 # wrong usage
 expect 2 'a scene is missing' dataset -o x.h5
 expect 2 '-o FILE is missing' dataset cp3

@@ -148,7 +148,8 @@ holds "nothing is left of runs that did not begin" test ! -e runs/x
 "$make_bad_training" nan nan.h5
 expect 0 'epochs +2 of 2' train cp3 --data good.h5 --hidden 8 --epochs 2 --schedule constant --val 1 --test 1 -o runs/own
 expect 0 'epochs +3 of 3' train --resume --epochs 3 -o runs/own
-expect 1 'nan.h5: /v\[1\]\[4\]\[1\]\[1\] is NaN' train cp3 --data nan.h5 -o runs/x
+expect 0 '1 states inside 1 trajectories are missing' train cp3 --data nan.h5 --hidden 8 --epochs 1 \
+  --val 1 --test 1 -o runs/nan
 expect 1 'last.h5' train cp3 --data runs/whole/last.h5 -o runs/x
 holds "nothing is left of runs without data" test ! -e runs/x
 # the data of a run was changed behind its back

@@ -13,20 +13,8 @@
 #include <cmocka.h>
 
 #include "support/messages.h"
+#include "support/recordings.h"
 #include "support/systems.h"
-
-static size_t size_of(const carom_system *system) {
-  const carom_system_info info = carom_system_describe(system);
-  return (size_t)info.point_count * (size_t)info.dimension;
-}
-
-static carom_dataset_options small_options(const carom_system *system) {
-  carom_dataset_options o = carom_dataset_default_options(system);
-  o.train = 100;
-  o.validation = 30;
-  o.test = 20;
-  return o;
-}
 
 static carom_dataset *generate(const carom_system *system, const carom_dataset_options *options) {
   carom_dataset *data;
@@ -34,22 +22,6 @@ static carom_dataset *generate(const carom_system *system, const carom_dataset_o
   if (carom_dataset_generate(system, NULL, options, &data, &error) != CAROM_OK)
     fail_msg("%s", error.message);
   return data;
-}
-
-static void assert_same_chunks(const carom_system *system, const carom_chunks *a,
-                               const carom_chunks *b) {
-  assert_int_equal(a->count, b->count);
-  assert_int_equal(a->states, b->states);
-  size_t states = (size_t)a->count * (size_t)a->states;
-  assert_memory_equal(a->x, b->x, sizeof(double) * states * size_of(system));
-  assert_memory_equal(a->v, b->v, sizeof(double) * states * size_of(system));
-  assert_memory_equal(a->contact, b->contact, states);
-}
-
-static void assert_same_data(const carom_system *system, carom_dataset *a, carom_dataset *b) {
-  assert_true(a->dt == b->dt);
-  for (int k = 0; k < SPLIT_COUNT; k++)
-    assert_same_chunks(system, dataset_split(a, k), dataset_split(b, k));
 }
 
 // first states are free, flags tell the truth
@@ -187,14 +159,6 @@ static void seeds_and_splits_differ(void **state) {
 
 /* ---- noise ---- */
 
-static void assert_constraints(const carom_system *system, const carom_chunks *chunks,
-                               double tolerance) {
-  carom_error error;
-  if (carom_system_check_states(system, chunks->count * chunks->states, chunks->x, chunks->v,
-                                tolerance, &error) != CAROM_OK)
-    fail_msg("%s", error.message);
-}
-
 static void noise_keeps_constraints(void **state) {
   (void)state;
   static const char *const scenes[] = {"cp3",
@@ -289,73 +253,10 @@ static void too_much_noise_is_refused(void **state) {
 
 /* ---- trajectories of one's own ---- */
 
-typedef struct recording {
-  carom_system *system;
-  int count, states;
-  size_t size;
-  double *x, *v;
-  uint8_t *contact;
-} recording;
-
-static recording record(const char *scene, int count, int steps) {
-  recording r = {.system = load_system(scene), .count = count, .states = steps + 1};
-  r.size = size_of(r.system);
-  size_t states = (size_t)count * (size_t)r.states;
-  double *x0 = malloc(sizeof(double) * (size_t)count * r.size);
-  double *v0 = malloc(sizeof(double) * (size_t)count * r.size);
-  r.x = malloc(sizeof(double) * states * r.size);
-  r.v = malloc(sizeof(double) * states * r.size);
-  r.contact = malloc(states);
-  carom_rollout_options o = carom_rollout_default_options(r.system);
-  o.steps = steps;
-  assert_int_equal(carom_system_sample(r.system, 5, count, x0, v0, NULL), CAROM_OK);
-  assert_int_equal(
-      carom_system_simulate(r.system, &o, NULL, count, x0, v0, r.x, r.v, r.contact, NULL, NULL),
-      CAROM_OK);
-  free(x0);
-  free(v0);
-  return r;
-}
-
-static void record_free(recording *r) {
-  free(r->x);
-  free(r->v);
-  free(r->contact);
-  carom_system_destroy(r->system);
-}
-
 static carom_status cut(const recording *r, const uint8_t *contact, const carom_dataset_options *o,
                         carom_dataset **data, carom_error *error) {
-  return carom_dataset_from_trajectories(r->system, 0.01, r->count, r->states, r->x, r->v, contact,
-                                         o, data, error);
-}
-
-/* Where the chunks of a split were cut: marks the states they took with split + 1. No state may be
- * taken twice. */
-static void mark_states(const recording *r, const carom_chunks *chunks, int split, uint8_t *owner) {
-  for (int k = 0; k < chunks->count; k++) {
-    const double *first = chunks->x + (size_t)k * (size_t)chunks->states * r->size;
-    int at = 0, states = r->count * r->states;
-    while (at < states && memcmp(r->x + (size_t)at * r->size, first, sizeof(double) * r->size) != 0)
-      at++;
-    assert_true(at < states);
-    // in one piece, from one trajectory
-    assert_int_equal(at / r->states, (at + chunks->states - 1) / r->states);
-    assert_memory_equal(r->x + (size_t)at * r->size, first,
-                        sizeof(double) * r->size * (size_t)chunks->states);
-    for (int i = 0; i < chunks->states; i++) {
-      assert_int_equal(owner[at + i], 0);
-      owner[at + i] = (uint8_t)(split + 1);
-    }
-  }
-}
-
-// [count][states] of the recording: 0, or the split that took the state, plus 1
-static uint8_t *find_owners(const recording *r, carom_dataset *data) {
-  uint8_t *owner = calloc((size_t)r->count * (size_t)r->states, 1);
-  for (int split = 0; split < SPLIT_COUNT; split++)
-    mark_states(r, dataset_split(data, split), split, owner);
-  return owner;
+  const carom_trajectories given = trajectories_of(r, contact);
+  return carom_dataset_from_trajectories(r->system, &given, o, data, error);
 }
 
 static void own_trajectories_with_and_without_flags(void **state) {
@@ -464,15 +365,16 @@ static void own_trajectories_are_checked(void **state) {
   // third trajectory, step 17, second body, first coordinate
   size_t at = ((size_t)(2 * r.states + 17)) * r.size + 2;
   double kept = r.x[at];
-  r.x[at] = NAN;
+  r.x[at] = INFINITY;
   assert_int_equal(cut(&r, NULL, &o, &data, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "trajectory 2, step 17: position of body 'b'");
-  assert_message(&error, CAROM_INVALID_DATA, "coordinate 0");
+  assert_message(&error, CAROM_INVALID_DATA, "coordinate 2 of the state");
   assert_null(data);
   r.x[at] = kept + 0.2;
   assert_int_equal(cut(&r, NULL, &o, &data, &error), CAROM_INVALID_DATA);
   assert_message(&error, CAROM_INVALID_DATA, "trajectory 2, step 17: position violates");
   assert_message(&error, CAROM_INVALID_DATA, "more than 0.1 of");
+  assert_message(&error, CAROM_INVALID_DATA, "--project");
   r.x[at] = kept;
   r.v[at] = INFINITY;
   assert_int_equal(cut(&r, NULL, &o, &data, &error), CAROM_INVALID_DATA);
@@ -497,8 +399,9 @@ static void unusable_trajectories_are_refused(void **state) {
   r.count = 0;
   assert_int_equal(cut(&r, NULL, &o, &data, &error), CAROM_INVALID_DATA);
   r.count = 6;
-  assert_int_equal(carom_dataset_from_trajectories(r.system, 0, r.count, r.states, r.x, r.v, NULL,
-                                                   &o, &data, &error),
+  carom_trajectories given = trajectories_of(&r, NULL);
+  given.dt = 0;
+  assert_int_equal(carom_dataset_from_trajectories(r.system, &given, &o, &data, &error),
                    CAROM_INVALID_ARGUMENT);
   assert_message(&error, CAROM_INVALID_ARGUMENT, "time step");
   record_free(&r);
@@ -524,8 +427,8 @@ static void bad_options_are_refused(void **state) {
   (void)state;
   carom_system *system = load_system("cp3");
   const carom_dataset_options good = small_options(system);
-  carom_dataset_options bad[8];
-  for (int k = 0; k < 8; k++) bad[k] = good;
+  carom_dataset_options bad[9];
+  for (int k = 0; k < 9; k++) bad[k] = good;
   bad[0].train = 0;
   bad[1].validation = -1;
   bad[2].chunk = 1;
@@ -534,9 +437,10 @@ static void bad_options_are_refused(void **state) {
   bad[5].noise = NAN;
   bad[6].steps = 3;
   bad[7].threads = -1;
+  bad[8].velocity = CAROM_VELOCITY_COUNT;
   carom_dataset *data;
   carom_error error;
-  for (int k = 0; k < 8; k++) {
+  for (int k = 0; k < 9; k++) {
     assert_int_equal(carom_dataset_generate(system, NULL, &bad[k], &data, &error),
                      CAROM_INVALID_ARGUMENT);
     assert_null(data);

@@ -81,10 +81,10 @@ static carom_status read_contacts(h5_reader *reader, const carom_system *system,
     return h5_read_flags(reader, name.text, 2, axes, &chunks->contact, error);
   chunks->contact = calloc(states + 1, 1);
   if (chunks->contact == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
-  return contacts_flag(system, states, chunks->x, chunks->contact, error);
+  return contacts_find(system, chunks, error);
 }
 
-static carom_status read_split(h5_reader *reader, const carom_system *system, int split,
+static carom_status read_split(h5_reader *reader, const carom_system *system, double dt, int split,
                                carom_chunks *chunks, carom_error *error) {
   const char *group = carom_split_name(split);
   if (!h5_has_group(reader, group))
@@ -101,6 +101,7 @@ static carom_status read_split(h5_reader *reader, const carom_system *system, in
   if (status != CAROM_OK) return status;
   chunks->count = axes[0].size;
   chunks->states = axes[1].size;
+  chunks->dt = dt;
   if (split == 0 && chunks->count == 0)
     return error_set(error, CAROM_INVALID_DATA, "/train has no chunks, at least one is needed");
   if (chunks->count > 0 && chunks->states < 2)
@@ -124,7 +125,7 @@ static carom_status read_dataset(h5_reader *reader, const carom_system *system, 
   made->dt_from = CAROM_DT_OF_ATTRIBUTE;
   carom_status status = CAROM_OK;
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
-    status = read_split(reader, system, split, dataset_split(made, split), error);
+    status = read_split(reader, system, made->dt, split, dataset_split(made, split), error);
   return status;
 }
 
@@ -157,7 +158,7 @@ static carom_status read_made(h5_reader *reader, dataset_target *target, carom_e
 static carom_status read_target(h5_reader *reader, void *user, carom_error *error) {
   dataset_target *target = user;
   if (holds_trajectories(reader))
-    return trajectory_read(reader, target->system, &target->trajectories, error);
+    return trajectory_read_partial(reader, target->system, &target->trajectories, error);
   if (h5_has_group(reader, "train")) return read_made(reader, target, error);
   char content[512];
   h5_describe_content(reader, content, sizeof content);
@@ -191,11 +192,15 @@ static carom_status cut(dataset_target *target, const carom_dataset_options *opt
                         carom_dataset **dataset, carom_error *error) {
   const carom_dataset_options defaults = carom_dataset_default_options(target->system);
   carom_trajectories *data = &target->trajectories;
+  const carom_dt_source source = data->dt_from;
+  data->dt = time_step(target->system, data);
   carom_status status = carom_dataset_from_trajectories(
-      target->system, time_step(target->system, data), data->batch, data->state_count, data->x,
-      data->v, data->contact, options != NULL ? options : &defaults, dataset, error);
-  if (status == CAROM_OK) (*dataset)->dt_from = data->dt_from;
+      target->system, data, options != NULL ? options : &defaults, dataset, error);
+  if (status == CAROM_OK) (*dataset)->dt_from = source;
   carom_trajectories_free(data);
+  if (status == CAROM_OK) return CAROM_OK;
+  carom_dataset_destroy(*dataset);
+  *dataset = NULL;
   return status;
 }
 

@@ -127,13 +127,38 @@ static carom_status read_optional(h5_reader *reader, carom_trajectories *data, c
   return status;
 }
 
-static carom_status read_all(h5_reader *reader, carom_trajectories *data, carom_error *error) {
+// /length: numbers of states, each from 0 to T
+static carom_status read_lengths(h5_reader *reader, carom_trajectories *data, carom_error *error) {
+  h5_axis axis = {"samples", data->batch};
+  double *values;
+  carom_status status = h5_read_doubles(reader, "length", 1, &axis, &values, error);
+  if (status != CAROM_OK) return status;
+  data->lengths = calloc((size_t)data->batch + 1, sizeof *data->lengths);
+  if (data->lengths == NULL) status = error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  for (int k = 0; k < data->batch && status == CAROM_OK; k++) {
+    if (values[k] >= 0 && values[k] <= data->state_count && values[k] == floor(values[k]))
+      data->lengths[k] = (int)values[k];
+    else
+      status = error_set(error, CAROM_INVALID_DATA,
+                         "%s: /length[%d] is %g, expected a number of states from 0 to %d",
+                         h5_reader_path(reader), k, values[k], data->state_count);
+  }
+  free(values);
+  return status;
+}
+
+// positions, velocities (which may be missing where the rest may be) and lengths
+static carom_status read_states(h5_reader *reader, bool partial, carom_trajectories *data,
+                                carom_error *error) {
   h5_axis axes[] = {{"samples", -1},
                     {"states", -1},
                     {"points", data->point_count},
                     {"dimension", data->dimension}};
-  carom_status status = h5_read_doubles(reader, "x", 4, axes, &data->x, error);
-  if (status == CAROM_OK) status = h5_read_doubles(reader, "v", 4, axes, &data->v, error);
+  carom_status (*read)(h5_reader *, const char *, int, h5_axis *, double **, carom_error *) =
+      partial ? h5_read_any_doubles : h5_read_doubles;
+  carom_status status = read(reader, "x", 4, axes, &data->x, error);
+  if (status == CAROM_OK && (!partial || h5_has_dataset(reader, "v")))
+    status = read(reader, "v", 4, axes, &data->v, error);
   if (status != CAROM_OK) return status;
   data->batch = axes[0].size;
   data->state_count = axes[1].size;
@@ -141,16 +166,32 @@ static carom_status read_all(h5_reader *reader, carom_trajectories *data, carom_
     return error_set(error, CAROM_INVALID_DATA, "%s: has %d samples of %d states, expected some",
                      h5_reader_path(reader), data->batch, data->state_count);
   }
-  return read_optional(reader, data, error);
+  if (!h5_has_dataset(reader, "length")) return CAROM_OK;
+  if (partial) return read_lengths(reader, data, error);
+  return error_set(error, CAROM_INVALID_DATA,
+                   "%s: has trajectories of several lengths (/length); only data sets are made of "
+                   "such",
+                   h5_reader_path(reader));
+}
+
+static carom_status read_all(h5_reader *reader, const carom_system *system, bool partial,
+                             carom_trajectories *data, carom_error *error) {
+  const carom_system_info info = carom_system_describe(system);
+  *data = (carom_trajectories){.point_count = info.point_count, .dimension = info.dimension};
+  carom_status status = read_states(reader, partial, data, error);
+  if (status == CAROM_OK) status = read_optional(reader, data, error);
+  if (status != CAROM_OK) carom_trajectories_free(data);
+  return status;
 }
 
 carom_status trajectory_read(h5_reader *reader, const carom_system *system,
                              carom_trajectories *data, carom_error *error) {
-  const carom_system_info info = carom_system_describe(system);
-  *data = (carom_trajectories){.point_count = info.point_count, .dimension = info.dimension};
-  carom_status status = read_all(reader, data, error);
-  if (status != CAROM_OK) carom_trajectories_free(data);
-  return status;
+  return read_all(reader, system, false, data, error);
+}
+
+carom_status trajectory_read_partial(h5_reader *reader, const carom_system *system,
+                                     carom_trajectories *data, carom_error *error) {
+  return read_all(reader, system, true, data, error);
 }
 
 /* What a trajectory is read for, and into. */
@@ -179,6 +220,7 @@ void carom_trajectories_free(carom_trajectories *data) {
   free(data->x);
   free(data->v);
   free(data->t);
+  free(data->lengths);
   free(data->contact);
   *data = (carom_trajectories){0};
 }

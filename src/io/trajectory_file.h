@@ -4,9 +4,12 @@
  *   /v        float64 [N][T][n][d]   velocities                             d coordinates
  *   /t        float64 [T]            times of the states
  *   /contact  uint8   [N][T]         1 where a contact acted at the end of the step that led here
+ *   /length   integer [N]            states of each sample, where they are not all T
  *   root attributes: carom_version (text), scene (the scene's JSON text), dt (float64)
  *
- * A reader needs /x and /v; /t, /contact and the attributes are optional, so that files from
+ * Data sets can be made of less: without /v, with a /length, with NaN for states that are missing.
+ *
+ * Any other reader needs /x and /v, all of it; /t, /contact and the attributes are optional, so that files from
  * elsewhere can be targets. Numbers of any width are converted; /contact may hold truth values of
  * numpy too, or any number that is 0 or 1.
  *
@@ -28,5 +31,9 @@
 /* carom_trajectories_read from a file that is open. */
 carom_status trajectory_read(h5_reader *reader, const carom_system *system,
                              carom_trajectories *data, carom_error *error);
+
+/* The same for data sets: without /v, with a /length, with NaN and infinities as they are. */
+carom_status trajectory_read_partial(h5_reader *reader, const carom_system *system,
+                                     carom_trajectories *data, carom_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 #include "learn/chunks.h"
 
 #include "base/error.h"
+#include "learn/contact_evidence.h"
 #include "physics/collision.h"
 #include "system/state_check.h"
 
@@ -102,41 +103,86 @@ static carom_status place_in_message(carom_error *error, const char *what, int s
   if (strstr(error->message, "violates") != NULL)
     snprintf(error->message + length, sizeof error->message - length,
              "; more than %g of its size is not accepted: is it data of this scene, with its "
-             "points in this order?",
+             "points in this order? Noise is taken away by --project (project in C)",
              DATA_TOLERANCE);
   return error_prefix(error, "%s %d, step %d", what, sample, step);
 }
 
-carom_status trajectories_check(const carom_system *system, const char *what, int count, int states,
-                                const double *x, const double *v, carom_error *error) {
-  size_t size = (size_t)system->coordinate_count, stride = (size_t)states * size;
-  for (int i = 0; i < count; i++) {
-    double speed = trajectory_speed(system, states, v + (size_t)i * stride);
-    for (int k = 0; k < states; k++) {
-      size_t at = (size_t)i * stride + (size_t)k * size;
-      if (state_check(system, x + at, v + at, DATA_TOLERANCE, speed, error) != CAROM_OK)
-        return place_in_message(error, what, i, k);
-    }
+carom_status trajectory_check(const carom_system *system, const char *what, int index, int first,
+                              int states, const double *x, const double *v, carom_error *error) {
+  const size_t size = (size_t)system->coordinate_count;
+  const double speed = trajectory_speed(system, states, v);
+  for (int k = 0; k < states; k++) {
+    const size_t at = (size_t)k * size;
+    if (state_check(system, x + at, v + at, DATA_TOLERANCE, speed, error) != CAROM_OK)
+      return place_in_message(error, what, index, first + k);
   }
   return CAROM_OK;
 }
 
+carom_status trajectories_check(const carom_system *system, const char *what, int count, int states,
+                                const double *x, const double *v, carom_error *error) {
+  const size_t stride = (size_t)states * (size_t)system->coordinate_count;
+  carom_status status = CAROM_OK;
+  for (int i = 0; i < count && status == CAROM_OK; i++)
+    status = trajectory_check(system, what, i, 0, states, x + (size_t)i * stride,
+                              v + (size_t)i * stride, error);
+  return status;
+}
+
+static motion chunk_motion(const carom_system *system, const carom_chunks *chunks, int index) {
+  const size_t at = (size_t)index * (size_t)chunks->states * (size_t)system->coordinate_count;
+  return (motion){chunks->states, system->coordinate_count, chunks->dt, chunks->x + at,
+                  chunks->v + at};
+}
+
+carom_status contacts_find(const carom_system *system, carom_chunks *chunks, carom_error *error) {
+  contact_evidence *evidence = NULL;
+  motion *motions = calloc((size_t)chunks->count + 1, sizeof *motions);
+  uint8_t *impacts = calloc((size_t)chunks->states + 1, 1);
+  carom_status status = motions == NULL || impacts == NULL
+                            ? error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the contacts")
+                            : CAROM_OK;
+  for (int i = 0; i < chunks->count && status == CAROM_OK; i++)
+    motions[i] = chunk_motion(system, chunks, i);
+  if (status == CAROM_OK)
+    status = contact_evidence_create(system, chunks->count, motions, &evidence, error);
+  evidence_counts counts = {0};
+  for (int i = 0; i < chunks->count && status == CAROM_OK; i++)
+    status = contact_evidence_flag(evidence, &motions[i],
+                                   chunks->contact + (size_t)i * (size_t)chunks->states, impacts,
+                                   &counts, error);
+  contact_evidence_destroy(evidence);
+  free(motions);
+  free(impacts);
+  return status;
+}
+
+// flags that tell of more than penetration: those of chunks whose time step is known
+static bool is_flagged(const carom_chunks *chunks, size_t state) {
+  return chunks->dt > 0 && chunks->contact != NULL && chunks->contact[state] != 0;
+}
+
 carom_status contacts_visit(const carom_system *system, const carom_chunks *chunks,
                             contacts_visitor visit, void *user, carom_error *error) {
-  const size_t size = (size_t)system->coordinate_count;
+  contact_evidence *evidence;
   contact_list active;
   contact_list_init(&active);
-  bool enough_memory = true;
-  for (int chunk = 0; chunk < chunks->count && enough_memory; chunk++) {
-    for (int k = 1; k < chunks->states && enough_memory; k++) {
+  carom_status status = contact_evidence_create_plain(system, &evidence, error);
+  for (int chunk = 0; chunk < chunks->count && status == CAROM_OK; chunk++) {
+    const motion m = chunk_motion(system, chunks, chunk);
+    for (int k = 1; k < chunks->states && status == CAROM_OK; k++) {
       const size_t state = (size_t)chunk * (size_t)chunks->states + (size_t)k;
-      enough_memory = collision_detect(system, chunks->x + state * size, &active);
-      if (enough_memory) visit(user, chunk, (int64_t)state, &active);
+      if (is_flagged(chunks, state))
+        status = contact_evidence_attribute(evidence, &m, k, &active, error);
+      else if (!collision_detect(system, m.x + (size_t)k * (size_t)m.size, &active))
+        status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the contacts of a state");
+      if (status == CAROM_OK) visit(user, chunk, (int64_t)state, &active);
     }
   }
   contact_list_free(&active);
-  if (enough_memory) return CAROM_OK;
-  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the contacts of a state");
+  contact_evidence_destroy(evidence);
+  return status;
 }
 
 /* A contact counts once in a state and once in a chunk, however many points of a body touch. `seen`

@@ -1,8 +1,9 @@
 /* Chunks: short pieces of trajectories, all of one length. Memory, flags of contacts, the choice of
  * a chunk in a trajectory, and what is counted about them.
  *
- * A contact does not move positions, so the flag of a state ("a contact acted on the way here") says
- * the same as "a contact is active at these positions": flags that are missing can be detected. */
+ * In a simulation a contact does not move positions, so the flag of a state ("a contact acted on the way
+ * here") says the same as "a contact is active at these positions". Of data from elsewhere it says more:
+ * see contact_evidence.h. */
 #ifndef CAROM_LEARN_CHUNKS_H
 #define CAROM_LEARN_CHUNKS_H
 
@@ -36,13 +37,21 @@ bool chunk_touches(const uint8_t *flags, int chunk);
 carom_status contacts_flag(const carom_system *system, size_t count, const double *x,
                            uint8_t *flags, carom_error *error);
 
-/* Checks x, v [count][states][point_count][dimension]: finite, and constraints held to
- * DATA_TOLERANCE. A message begins with "WHAT i, step k: ". */
+/* Finds the flags of chunks by all that contact_evidence.h knows. */
+carom_status contacts_find(const carom_system *system, carom_chunks *chunks, carom_error *error);
+
+/* Checks the states x, v [states][point_count][dimension] of one trajectory: finite, and constraints
+ * held to DATA_TOLERANCE. A message begins with "WHAT index, step k: ", steps counted from `first`. */
+carom_status trajectory_check(const carom_system *system, const char *what, int index, int first,
+                              int states, const double *x, const double *v, carom_error *error);
+
+/* The same for x, v [count][states][point_count][dimension]. */
 carom_status trajectories_check(const carom_system *system, const char *what, int count, int states,
                                 const double *x, const double *v, carom_error *error);
 
-/* Shows the active contacts of every state of chunks, their first states left out, in order; `state`
- * counts the states of all chunks. */
+/* Shows the contacts of every state of chunks, their first states left out, in order: those that are
+ * active, and where the flag says that one acted, those that contact_evidence.h tells. `state` counts
+ * the states of all chunks. */
 struct contact_list; /* physics/collision.h */
 typedef void (*contacts_visitor)(void *user, int chunk, int64_t state,
                                  const struct contact_list *active);

@@ -19,6 +19,7 @@ enum { BLOCK_SIZE = 64 /* trajectories */ };
 void carom_dataset_destroy(carom_dataset *dataset) {
   if (dataset == NULL) return;
   for (int split = 0; split < SPLIT_COUNT; split++) chunks_release(dataset_split(dataset, split));
+  free(dataset->findings);
   free(dataset);
 }
 
@@ -252,6 +253,7 @@ static carom_status generate_splits(generator *g, carom_dataset **made, carom_er
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = generate_split(g, split, dataset_split(data, split), error);
   data->dt = g->simulation.dt;
+  for (int split = 0; split < SPLIT_COUNT; split++) dataset_split(data, split)->dt = data->dt;
   if (status == CAROM_OK)
     *made = data;
   else
@@ -265,8 +267,18 @@ static carom_status generate_from_one(generator *g, carom_dataset **made, carom_
   carom_status status = simulate_block(g, 0, 0, 1, error);
   if (status == CAROM_OK) status = contacts_flag(g->system, 1, g->x0, g->contact, error);
   if (status != CAROM_OK) return status;
-  return carom_dataset_from_trajectories(g->system, g->simulation.dt, 1, g->options->steps + 1,
-                                         g->x, g->v, g->contact, g->options, made, error);
+  const carom_trajectories one = {.batch = 1,
+                                  .state_count = g->options->steps + 1,
+                                  .point_count = g->system->point_count,
+                                  .dimension = g->system->dimension,
+                                  .dt = g->simulation.dt,
+                                  .x = g->x,
+                                  .v = g->v,
+                                  .contact = g->contact};
+  status = carom_dataset_from_trajectories(g->system, &one, g->options, made, error);
+  // nothing is to be found out about a simulation of one's own
+  if (status == CAROM_OK) (*made)->finding_count = 0;
+  return status;
 }
 
 carom_status carom_dataset_generate(const carom_system *system,

@@ -1,12 +1,13 @@
-/* Data sets from given trajectories. The trajectories are dealt out to the three splits at random;
- * where there are fewer trajectories than splits each one is cut along time instead. From what a
- * split got, its pieces, chunks are cut that do not overlap, in rounds of one chunk from each piece,
+/* Data sets from given trajectories (recording.h). The trajectories are dealt out to the three splits at
+ * random; where there are fewer trajectories than splits each one is cut along time instead. From what
+ * a split got of their runs, its pieces, chunks are cut that do not overlap, in rounds of one chunk from each piece,
  * until there are as many as wanted or no more. */
 #include "base/error.h"
 #include "learn/chunks.h"
 #include "learn/dataset.h"
 #include "learn/noise.h"
 #include "learn/options.h"
+#include "learn/recording.h"
 #include "system/system.h"
 
 #include <math.h>
@@ -21,22 +22,18 @@ typedef struct piece {
 } piece;
 
 typedef struct cutter {
-  const carom_system *system;
   const carom_dataset_options *options;
-  int count, states;
-  const double *x, *v;
-  const uint8_t *contact; /* [count][states] */
-  uint8_t *owned_contact; /* the same, where it was detected */
-  uint8_t *taken;         /* [count][states] states that are in a chunk */
+  recording r;
+  uint8_t *taken; /* [count][states] states that are in a chunk */
   int piece_count;
-  piece *pieces;  /* at most [count + SPLIT_COUNT * SPLIT_COUNT] */
-  int *order;     /* [piece_count] of the pieces of one split */
+  piece *pieces;  /* at most [run_count + count * SPLIT_COUNT] */
+  int *order;     /* the same: of the pieces of one split, or of trajectories */
   size_t *starts; /* of the chunks of one split */
   int found;
 } cutter;
 
 static void cutter_free(cutter *c) {
-  free(c->owned_contact);
+  recording_free(&c->r);
   free(c->taken);
   free(c->pieces);
   free(c->order);
@@ -49,20 +46,17 @@ static int largest_split(const carom_dataset_options *o) {
 }
 
 static carom_status cutter_init(cutter *c, carom_error *error) {
-  size_t states = (size_t)c->count * (size_t)c->states;
-  size_t pieces = (size_t)c->count + SPLIT_COUNT * SPLIT_COUNT;
+  const recording *r = &c->r;
+  size_t states = (size_t)r->count * (size_t)r->states;
+  size_t pieces = (size_t)r->run_count + (size_t)r->count * SPLIT_COUNT;
   c->taken = calloc(states + 1, 1);
   c->pieces = calloc(pieces, sizeof *c->pieces);
   c->order = calloc(pieces, sizeof *c->order);
   c->starts = calloc((size_t)largest_split(c->options) + 1, sizeof *c->starts);
-  if (c->contact == NULL) c->owned_contact = calloc(states + 1, 1);
-  if (c->taken == NULL || c->pieces == NULL || c->order == NULL || c->starts == NULL ||
-      (c->contact == NULL && c->owned_contact == NULL))
-    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to cut %d trajectories of %d states",
-                     c->count, c->states);
-  if (c->contact != NULL) return CAROM_OK;
-  c->contact = c->owned_contact;
-  return contacts_flag(c->system, states, c->x, c->owned_contact, error);
+  if (c->taken != NULL && c->pieces != NULL && c->order != NULL && c->starts != NULL)
+    return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to cut %d trajectories of %d states",
+                   r->count, r->states);
 }
 
 static void shuffle(int *values, int count, rng *random) {
@@ -93,38 +87,71 @@ static void proportion(const carom_dataset_options *o, int total, int *ends) {
   }
 }
 
+// the first run of a trajectory or of one behind it: runs are in the order of trajectories
+static int first_run(const recording *r, int trajectory) {
+  int low = 0, high = r->run_count;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (r->runs[middle].trajectory < trajectory)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+// what of a trajectory's runs lies in [begin, end) goes to a split
+static void add_pieces(cutter *c, int split, int trajectory, int begin, int end) {
+  const recording *r = &c->r;
+  for (int k = first_run(r, trajectory), stop = first_run(r, trajectory + 1); k < stop; k++) {
+    const run *of = &r->runs[k];
+    const int first = of->first > begin ? of->first : begin;
+    const int last = of->first + of->states < end ? of->first + of->states : end;
+    if (last <= first) continue;
+    c->pieces[c->piece_count++] =
+        (piece){split, (size_t)trajectory * (size_t)r->states + (size_t)first, last - first};
+  }
+}
+
+// the trajectories that have a run, in `order`
+static int list_trajectories(cutter *c) {
+  int count = 0;
+  for (int k = 0; k < c->r.run_count; k++)
+    if (count == 0 || c->order[count - 1] != c->r.runs[k].trajectory)
+      c->order[count++] = c->r.runs[k].trajectory;
+  return count;
+}
+
 // whole trajectories, dealt out in a random order
-static void deal_out(cutter *c, const int *ends) {
+static void deal_out(cutter *c, int count) {
+  int ends[SPLIT_COUNT], split = 0;
+  proportion(c->options, count, ends);
   rng random;
   rng_seed(&random, dataset_seed(c->options->seed, 0, PURPOSE_ORDER, 0), 0);
-  for (int k = 0; k < c->count; k++) c->order[k] = k;
-  shuffle(c->order, c->count, &random);
-  int split = 0;
-  for (int k = 0; k < c->count; k++) {
+  shuffle(c->order, count, &random);
+  for (int k = 0; k < count; k++) {
     while (split < SPLIT_COUNT - 1 && k >= ends[split]) split++;
-    c->pieces[c->piece_count++] =
-        (piece){split, (size_t)c->order[k] * (size_t)c->states, c->states};
+    add_pieces(c, split, c->order[k], 0, c->r.states);
   }
 }
 
 // each trajectory gives its beginning to training, its end to the test
-static void cut_along_time(cutter *c, const int *ends) {
-  for (int k = 0; k < c->count; k++) {
-    for (int split = 0, begin = 0; split < SPLIT_COUNT; begin = ends[split], split++) {
-      if (ends[split] == begin) continue;
-      c->pieces[c->piece_count++] =
-          (piece){split, (size_t)k * (size_t)c->states + (size_t)begin, ends[split] - begin};
-    }
+static void cut_along_time(cutter *c, int count) {
+  for (int k = 0; k < count; k++) {
+    int ends[SPLIT_COUNT];
+    const run *last = &c->r.runs[first_run(&c->r, c->order[k] + 1) - 1];
+    proportion(c->options, last->first + last->states, ends);
+    for (int split = 0, begin = 0; split < SPLIT_COUNT; begin = ends[split], split++)
+      add_pieces(c, split, c->order[k], begin, ends[split]);
   }
 }
 
 static void make_pieces(cutter *c) {
-  int ends[SPLIT_COUNT], wanted = 0;
+  int wanted = 0;
   for (int split = 0; split < SPLIT_COUNT; split++)
     wanted += dataset_split_size(c->options, split) > 0;
-  bool whole = c->count >= wanted;
-  proportion(c->options, whole ? c->count : c->states, ends);
-  (whole ? deal_out : cut_along_time)(c, ends);
+  const int count = list_trajectories(c);
+  (count >= wanted ? deal_out : cut_along_time)(c, count);
 }
 
 /* ---- chunks ---- */
@@ -144,7 +171,7 @@ static void take_in_rounds(cutter *c, int split, bool with_contact, int target, 
     progress = false;
     for (int k = 0; k < pieces && c->found < target; k++) {
       const piece *p = &c->pieces[c->order[k]];
-      int start = chunk_pick(c->contact + p->first, p->states, c->options->chunk, with_contact,
+      int start = chunk_pick(c->r.contact + p->first, p->states, c->options->chunk, with_contact,
                              c->taken + p->first, random);
       if (start < 0) continue;
       take(c, p->first + (size_t)start);
@@ -154,7 +181,7 @@ static void take_in_rounds(cutter *c, int split, bool with_contact, int target, 
 }
 
 static bool is_free(const cutter *c, size_t start) {
-  if (c->contact[start] != 0) return false;
+  if (c->r.contact[start] != 0) return false;
   for (int k = 0; k < c->options->chunk; k++)
     if (c->taken[start + (size_t)k] != 0) return false;
   return true;
@@ -198,72 +225,69 @@ static void find_chunks(cutter *c, int split) {
 
 static carom_status cut_split(cutter *c, int split, carom_chunks *out, carom_error *error) {
   const carom_dataset_options *o = c->options;
-  size_t size = (size_t)c->system->coordinate_count;
+  size_t size = (size_t)c->r.system->coordinate_count;
   find_chunks(c, split);
   if (split == 0 && c->found == 0)
     return error_set(error, CAROM_INVALID_DATA,
                      "no training chunk of %d states can be cut from %d trajectories of %d states: "
                      "the part for training is too short, or every possible first state is in "
                      "contact; take a smaller chunk or more data",
-                     o->chunk, c->count, c->states);
-  carom_status status = chunks_allocate(c->system, c->found, o->chunk, out, error);
+                     o->chunk, c->r.count, c->r.states);
+  carom_status status = chunks_allocate(c->r.system, c->found, o->chunk, out, error);
   if (status != CAROM_OK) return status;
   for (int k = 0; k < c->found; k++)
-    chunks_put(c->system, out, k, c->x + c->starts[k] * size, c->v + c->starts[k] * size,
-               c->contact + c->starts[k]);
-  return noise_add(c->system, o->noise, dataset_seed(o->seed, split, PURPOSE_NOISE, 0), out, error);
+    chunks_put(c->r.system, out, k, c->r.x + c->starts[k] * size, c->r.v + c->starts[k] * size,
+               c->r.contact + c->starts[k]);
+  return noise_add(c->r.system, o->noise, dataset_seed(o->seed, split, PURPOSE_NOISE, 0), out,
+                   error);
 }
 
-static carom_status cut_all(cutter *c, carom_dataset *made, carom_error *error) {
-  carom_status status =
-      trajectories_check(c->system, "trajectory", c->count, c->states, c->x, c->v, error);
+static carom_status cut_all(cutter *c, const carom_system *system, const carom_trajectories *given,
+                            carom_dataset *made, carom_error *error) {
+  carom_status status = recording_make(system, given, c->options, &c->r, made, error);
   if (status == CAROM_OK) status = cutter_init(c, error);
   if (status == CAROM_OK) make_pieces(c);
-  for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
+  for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++) {
     status = cut_split(c, split, dataset_split(made, split), error);
+    dataset_split(made, split)->dt = given->dt;
+  }
   return status;
 }
 
-static carom_status check_arguments(const carom_dataset_options *options, double dt, int count,
-                                    int states, carom_error *error) {
+static carom_status check_arguments(const carom_dataset_options *options,
+                                    const carom_trajectories *given, carom_error *error) {
   carom_status status = options_check(&dataset_option_table, options, error);
   if (status != CAROM_OK) return status;
-  if (!(dt > 0) || !isfinite(dt))
-    return error_set(error, CAROM_INVALID_ARGUMENT, "the time step is %g, must be positive", dt);
-  if (count < 1)
+  if (!(given->dt > 0) || !isfinite(given->dt))
+    return error_set(error, CAROM_INVALID_ARGUMENT, "the time step is %g, must be positive",
+                     given->dt);
+  if (given->batch < 1)
     return error_set(error, CAROM_INVALID_DATA, "there are no trajectories to learn from");
-  if (states < options->chunk)
+  if (given->state_count < options->chunk)
     return error_set(error, CAROM_INVALID_DATA,
                      "trajectories of %d states are shorter than a chunk of %d states; take a "
                      "smaller chunk or longer trajectories",
-                     states, options->chunk);
+                     given->state_count, options->chunk);
   return CAROM_OK;
 }
 
-carom_status carom_dataset_from_trajectories(const carom_system *system, double dt, int count,
-                                             int states, const double *x, const double *v,
-                                             const uint8_t *contact,
+carom_status carom_dataset_from_trajectories(const carom_system *system,
+                                             const carom_trajectories *trajectories,
                                              const carom_dataset_options *options,
                                              carom_dataset **dataset, carom_error *error) {
   if (dataset != NULL) *dataset = NULL;
   REQUIRE(system, error);
-  REQUIRE(x, error);
-  REQUIRE(v, error);
+  REQUIRE(trajectories, error);
+  REQUIRE(trajectories->x, error);
   REQUIRE(options, error);
   REQUIRE(dataset, error);
-  carom_status status = check_arguments(options, dt, count, states, error);
+  carom_status status = check_arguments(options, trajectories, error);
   if (status != CAROM_OK) return status;
   carom_dataset *made = calloc(1, sizeof *made);
   if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a data set");
-  made->dt = dt;
-  cutter c = {.system = system,
-              .options = options,
-              .count = count,
-              .states = states,
-              .x = x,
-              .v = v,
-              .contact = contact};
-  status = cut_all(&c, made, error);
+  made->dt = trajectories->dt;
+  cutter c = {.options = options};
+  status = cut_all(&c, system, trajectories, made, error);
   cutter_free(&c);
   if (status != CAROM_OK) {
     carom_dataset_destroy(made);

@@ -2,52 +2,19 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "physics/constraints.h"
+#include "learn/projection.h"
 #include "system/sampler.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { MOST_NEWTON_STEPS = 30 };
-static const double NEWTON_TOLERANCE = 1e-13; /* of what is left, relative to the lengths */
 
 /* What noise on one state needs. */
 typedef struct noise {
   const carom_system *system;
   double deviation;
   rng random;
-  mechanics mechanics;
-  arena memory;
-  double *arm;    /* [constraint_count][dimension] */
-  double *factor; /* of J J' */
-  double *rows;   /* [row_count] */
-  double *step;   /* [coordinate_count] */
+  projection onto;
 } noise;
-
-static void lay_out(void *user) {
-  noise *n = user;
-  const carom_system *system = n->system;
-  double *theta = arena_doubles(&n->memory, system->parameter_count);
-  carom_parameters_default(system, theta);
-  mechanics_set_parameters(&n->mechanics, theta);
-  n->arm = arena_doubles(&n->memory, system->constraint_count * system->dimension);
-  n->factor =
-      arena_doubles(&n->memory, system->constraint_shape.start[system->constraint_shape.size]);
-  n->rows = arena_doubles(&n->memory, system->row_count);
-  n->step = arena_doubles(&n->memory, system->coordinate_count);
-}
-
-/* False if memory is short; noise_free is due in any case. */
-static bool noise_init(noise *n, const carom_system *system, double deviation) {
-  *n = (noise){.system = system, .deviation = deviation};
-  arena_init(&n->memory);
-  return mechanics_init(&n->mechanics, system) && arena_guard(lay_out, n);
-}
-
-static void noise_free(noise *n) {
-  mechanics_free(&n->mechanics);
-  arena_free(&n->memory);
-}
 
 static double draw(noise *n) { return n->deviation * rng_normal(&n->random); }
 
@@ -132,60 +99,6 @@ static void disturb_body(noise *n, const body *b, double *x, double *v) {
   }
 }
 
-/* ---- back to the constraints ---- */
-
-// rows = Phi(x); returns the largest violation relative to the lengths
-static double violations(noise *n, const double *x) {
-  const carom_system *s = n->system;
-  int d = s->dimension;
-  double worst = 0;
-  constraints_arms(&n->mechanics, 0, s->constraint_count, x, n->arm);
-  for (int c = 0; c < s->constraint_count; c++) {
-    const constraint *on = &s->constraints[c];
-    const double *arm = n->arm + c * d;
-    double square = 0;
-    for (int k = 0; k < d; k++) square += arm[k] * arm[k];
-    if (on->kind == CONSTRAINT_DISTANCE) {
-      double length = on->length * on->length;
-      n->rows[on->first_row] = square - length;
-      worst = fmax(worst, fabs(square - length) / length);
-    } else {
-      for (int k = 0; k < d; k++) n->rows[on->first_row + k] = arm[k];
-      worst = fmax(worst, sqrt(square));
-    }
-  }
-  return worst;
-}
-
-// values -= J' (J J')^-1 rows
-static void remove_rows(noise *n, double *values) {
-  const carom_system *s = n->system;
-  size_t count = (size_t)s->coordinate_count;
-  constraints_factor(&n->mechanics, 0, s->constraint_count, n->arm, METRIC_GEOMETRIC, n->factor);
-  constraints_solve(&n->mechanics, 0, s->constraint_count, n->factor, n->rows);
-  memset(n->step, 0, sizeof(double) * count);
-  constraints_apply_transpose(&n->mechanics, 0, s->constraint_count, n->arm, n->rows, n->step);
-  for (size_t k = 0; k < count; k++) values[k] -= n->step[k];
-}
-
-// false if Newton's method does not arrive: the noise is as large as the bodies
-static bool restore_constraints(noise *n, double *x, double *v) {
-  const carom_system *s = n->system;
-  if (s->constraint_count == 0) return true;
-  double left = violations(n, x);
-  for (int k = 0; k < MOST_NEWTON_STEPS && left > NEWTON_TOLERANCE; k++) {
-    remove_rows(n, x);
-    double now = violations(n, x);
-    // rounding errors are as far as it goes
-    if (now >= left && left < 1e-10) break;
-    left = now;
-  }
-  if (!(left < 1e-10)) return false;
-  constraints_apply(&n->mechanics, 0, s->constraint_count, n->arm, v, n->rows);
-  remove_rows(n, v);
-  return true;
-}
-
 static bool disturb_state(noise *n, double *x, double *v) {
   const carom_system *s = n->system;
   if (s->initial.kind == SAMPLER_ANGLES) {
@@ -193,15 +106,15 @@ static bool disturb_state(noise *n, double *x, double *v) {
     return true;
   }
   for (int i = 0; i < s->body_count; i++) disturb_body(n, &s->bodies[i], x, v);
-  return restore_constraints(n, x, v);
+  return projection_apply(&n->onto, x, v);
 }
 
 carom_status noise_add(const carom_system *system, double deviation, uint64_t seed,
                        carom_chunks *chunks, carom_error *error) {
   if (deviation == 0) return CAROM_OK;
-  noise n;
-  if (!noise_init(&n, system, deviation)) {
-    noise_free(&n);
+  noise n = {.system = system, .deviation = deviation};
+  if (!projection_init(&n.onto, system)) {
+    projection_free(&n.onto);
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for noise on states");
   }
   bool restored = true;
@@ -213,7 +126,7 @@ carom_status noise_add(const carom_system *system, double deviation, uint64_t se
       restored = disturb_state(&n, chunks->x + at, chunks->v + at);
     }
   }
-  noise_free(&n);
+  projection_free(&n.onto);
   if (restored) return CAROM_OK;
   return error_set(error, CAROM_NUMERICAL_FAILURE,
                    "a state with noise of deviation %g cannot be put back on the constraints; "

@@ -19,7 +19,7 @@ void contact_list_free(contact_list *list) {
   *list = (contact_list){0};
 }
 
-static bool push(contact_list *list, contact_id id) {
+bool contact_list_push(contact_list *list, contact_id id) {
   if (list->count == list->capacity) {
     int capacity = list->capacity > 0 ? 2 * list->capacity : 16;
     contact_id *ids = realloc(list->ids, sizeof(contact_id) * (size_t)capacity);
@@ -106,8 +106,9 @@ static bend bend_at(const limit *l, int d, const double *x) {
 }
 
 static bool detect_pair(const carom_system *s, const double *x, int i, int j, contact_list *list) {
-  if (pair_gap(s, i, j, x) >= 0) return true;
-  return push(list, (contact_id){CONTACT_PAIR, i, j, 0, system_pair_property(s, i, j)});
+  if (pair_gap(s, i, j, x) >= list->margin) return true;
+  return contact_list_push(list,
+                           (contact_id){CONTACT_PAIR, i, j, 0, system_pair_property(s, i, j)});
 }
 
 static int compare_ids(const void *a, const void *b) {
@@ -149,7 +150,7 @@ static bool sweep_pairs(const carom_system *s, const double *x, contact_list *li
     double reach = list->reach_low[i] + 2 * s->bodies[i].radius;
     for (int b = a + 1; b < list->ball_count; b++) {
       int j = list->balls[b];
-      if (list->reach_low[j] > reach) break;
+      if (list->reach_low[j] > reach + list->margin) break;
       if (!detect_pair(s, x, i < j ? i : j, i < j ? j : i, list)) return false;
     }
   }
@@ -178,17 +179,19 @@ static bool detect_body_plane(const carom_system *s, const double *x, int i, int
   if (b->shape == SHAPE_BALL) {
     const double *centre = x + b->first_point * s->dimension;
     double gap = vector_dot_small(wall->normal, centre, s->dimension) + wall->offset - b->radius;
-    return gap >= 0 || push(list, (contact_id){CONTACT_BALL_PLANE, i, p, 0, property});
+    return gap >= list->margin ||
+           contact_list_push(list, (contact_id){CONTACT_BALL_PLANE, i, p, 0, property});
   }
   if (b->shape == SHAPE_RIM) {
     double gap;
     int lowest = lowest_point(s, b, wall, x, &gap);
-    return gap >= 0 || push(list, (contact_id){CONTACT_POINT_PLANE, i, p, lowest, property});
+    return gap >= list->margin ||
+           contact_list_push(list, (contact_id){CONTACT_POINT_PLANE, i, p, lowest, property});
   }
   if (b->shape == SHAPE_POINTS)
     for (int k = 0; k < b->shape_point_count; k++)
-      if (point_plane_gap(s, b, k, wall, x) < 0 &&
-          !push(list, (contact_id){CONTACT_POINT_PLANE, i, p, k, property}))
+      if (point_plane_gap(s, b, k, wall, x) < list->margin &&
+          !contact_list_push(list, (contact_id){CONTACT_POINT_PLANE, i, p, k, property}))
         return false;
   return true;
 }
@@ -196,8 +199,9 @@ static bool detect_body_plane(const carom_system *s, const double *x, int i, int
 static bool detect_limit(const carom_system *s, const double *x, int index, contact_list *list) {
   const limit *l = &s->limits[index];
   double measure;
-  double low = l->low;
+  double low = l->low, margin = list->margin;
   if (l->kind == LIMIT_BEND) {
+    margin = list->bend_margin;
     measure = bend_at(l, s->dimension, x).angle;
     low = -l->high;
   } else {
@@ -205,10 +209,11 @@ static bool detect_limit(const carom_system *s, const double *x, int index, cont
     combination_value(&l->segment, s->dimension, x, true, segment);
     measure = sqrt(vector_dot_small(segment, segment, s->dimension));
   }
-  if (l->high - measure < 0)
-    return push(list, (contact_id){CONTACT_LIMIT, index, 0, 0, l->property});
-  if (measure - low < 0) return push(list, (contact_id){CONTACT_LIMIT, index, 0, 1, l->property});
-  return true;
+  if (l->high - measure < margin &&
+      !contact_list_push(list, (contact_id){CONTACT_LIMIT, index, 0, 0, l->property}))
+    return false;
+  return measure - low >= margin ||
+         contact_list_push(list, (contact_id){CONTACT_LIMIT, index, 0, 1, l->property});
 }
 
 bool collision_detect(const carom_system *s, const double *x, contact_list *list) {

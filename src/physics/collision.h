@@ -33,6 +33,9 @@ typedef struct contact_list {
   int count;
   int capacity;
   contact_id *ids;
+  /* contacts with a gap below it are listed: 0 for those that act, more for those that are near; the
+     gap of a bend is an angle */
+  double margin, bend_margin;
   /* sweep order of balls, nearly sorted from one call to the next */
   int ball_count;
   int *balls;
@@ -42,7 +45,10 @@ typedef struct contact_list {
 void contact_list_init(contact_list *list);
 void contact_list_free(contact_list *list);
 
-/* Lists the contacts with gap < 0 at x, in the order of possible contacts: pairs, planes, limits.
+/* Adds one; false if there is no memory. */
+bool contact_list_push(contact_list *list, contact_id id);
+
+/* Lists the contacts with gap < margin (0) at x, in the order of possible contacts: pairs, planes, limits.
  * Returns false if memory for the list could not be had. */
 bool collision_detect(const carom_system *s, const double *x, contact_list *list);
 

@@ -42,14 +42,16 @@ static outcome try_dataset_generate(trial *t) {
 
 static outcome try_dataset_from_trajectories(trial *t) {
   const carom_dataset_options options = small_dataset_options();
-  const double *x = carom_rollout_positions(have.rollout);
-  const double *v = carom_rollout_velocities(have.rollout);
-  const uint8_t *contact = carom_rollout_contacts(have.rollout);
   assert_int_equal(carom_rollout_run(have.rollout, NULL, have.x0, have.v0, NULL), CAROM_OK);
+  carom_trajectories given = some_trajectories();
+  given.batch = BATCH;
+  given.state_count = STEPS + 1;
+  given.x = (double *)carom_rollout_positions(have.rollout);
+  given.v = (double *)carom_rollout_velocities(have.rollout);
   carom_dataset *made = garbage;
-  outcome o = {.status = carom_dataset_from_trajectories(
-                   P(system, have.system), 0.01, N(count, BATCH), N(states, STEPS + 1), P(x, x),
-                   P(v, v), P(contact, contact), P(options, &options), P(dataset, &made), ERROR)};
+  outcome o = {.status =
+                   carom_dataset_from_trajectories(P(system, have.system), P(trajectories, &given),
+                                                   P(options, &options), P(dataset, &made), ERROR)};
   o.made = made;
   if (made != garbage) carom_dataset_destroy(made);
   return o;
@@ -263,6 +265,11 @@ static outcome try_dataset_split(trial *t) {
 static outcome try_split_name(trial *t) {
   (void)t;
   return (outcome){.harmless = strlen(carom_split_name((carom_split)99)) == 0};
+}
+
+static outcome try_velocity_name(trial *t) {
+  (void)t;
+  return (outcome){.harmless = strlen(carom_velocity_name((carom_velocity)99)) == 0};
 }
 
 static outcome try_dataset_read(trial *t) {
@@ -486,7 +493,7 @@ static outcome try_system_differs(trial *t) {
 const public_call learning_calls[] = {
     ROW(dataset_default_options, ""),
     ROW(dataset_generate, "simulation"),
-    ROW(dataset_from_trajectories, "contact"),
+    ROW(dataset_from_trajectories, ""),
     ROW(dataset_destroy, ""),
     ROW(model_default_options, ""),
     ROW(model_name_count, ""),
@@ -513,6 +520,7 @@ const public_call learning_calls[] = {
     ROW(trainer_run, "callback user"),
     ROW(dataset_split, ""),
     ROW(split_name, ""),
+    ROW(velocity_name, ""),
     ROW(dataset_read, "options"),
     ROW(dataset_write, ""),
     ROW(dataset_is_cut, ""),
