@@ -144,7 +144,7 @@ static carom_status measure(const carom_system *system, const carom_dataset *dat
   how.batch = CHUNKS;
   int indices[CHUNKS];
   for (int i = 0; i < CHUNKS; i++) indices[i] = i;
-  iteration best;
+  iteration best = {0};
   products large;
   carom_status status = products_open(&large, single, error);
   if (status == CAROM_OK) status = carom_model_create(system, &options, &m, error);

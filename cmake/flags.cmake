@@ -2,16 +2,12 @@
 # errno alone are worth their speed and change no result beyond rounding; reassociation and
 # assumptions about NaN are not allowed.
 add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-                    -Wmissing-prototypes -Wstrict-prototypes -ffp-contract=fast -fopenmp-simd
+                    -Wmissing-prototypes -Wstrict-prototypes -Wnull-dereference -Wformat=2 -Wundef
+                    -Wvla -Wwrite-strings -Wpointer-arith -ffp-contract=fast -fopenmp-simd
                     -fno-math-errno)
 # clang tells when it did not vectorise a loop marked `omp simd`: that is a wish, not an error
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
   add_compile_options(-Wno-pass-failed)
-endif()
-# gcc cannot know that a dimension is 2 or 3 and guesses about arrays of 3; clang's check of bounds
-# stays on, and the suite runs under sanitizers
-if(CMAKE_C_COMPILER_ID STREQUAL GNU)
-  add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
 endif()
 add_compile_definitions(_GNU_SOURCE)
 if(CAROM_WERROR)

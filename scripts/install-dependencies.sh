@@ -2,13 +2,13 @@
 # Installs the Debian packages that are missing; asks nothing of the network if none is.
 #   scripts/install-dependencies.sh [build|test|format]
 #     build    compiler and libraries (the default)
-#     test     and what the tests need: cmocka, clang and its sanitizers
+#     test     and what the tests need: cmocka, clang and its sanitizers, valgrind
 #     format   clang-format alone
 # Runs as root or through sudo.
 set -euo pipefail
 
 build=(gcc libc6-dev make cmake pkg-config libjansson-dev libhdf5-dev libopenblas-dev)
-test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev)
+test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev valgrind libc6-dbg binutils)
 case "${1:-build}" in
   build) packages=("${build[@]}") ;;
   test) packages=("${build[@]}" "${test[@]}") ;;

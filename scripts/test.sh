@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs the checks and sums them up in a last line "N passed, N failed".
-#   scripts/test.sh [all|gcc|clang|asan|fuzz|install]...
+#   scripts/test.sh [all|gcc|clang|asan|valgrind|fuzz|install]...
 #     gcc, clang   build with warnings as errors, run the suite
 #     asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer
+#     valgrind     the unit tests and a few commands, shortened, under valgrind
 #     fuzz         the scene parser, for FUZZ_SECONDS (20)
 #     install      into a temporary prefix, and build an example with what is there
 # One failing check does not keep the others from running.
@@ -111,14 +112,15 @@ for stage in "$@"; do
       suite gcc
       suite clang
       suite asan
+      suite valgrind
       fuzz
       installed
       ;;
-    gcc | clang | asan) suite "$stage" ;;
+    gcc | clang | asan | valgrind) suite "$stage" ;;
     fuzz) fuzz ;;
     install) installed ;;
     *)
-      echo "usage: scripts/test.sh [all|gcc|clang|asan|fuzz|install]..." >&2
+      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|fuzz|install]..." >&2
       exit 2
       ;;
   esac

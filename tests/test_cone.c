@@ -236,7 +236,7 @@ static void test_separation(void **state) {
 // two equal contacts share the impulse of one: the least norm
 static void test_duplicates_share(void **state) {
   (void)state;
-  double A[10], b[] = {-1, 0.2, -1, 0.2}, mu[] = {0.5, 0.5}, lower[] = {0, 0};
+  double A[10] = {0}, b[] = {-1, 0.2, -1, 0.2}, mu[] = {0.5, 0.5}, lower[] = {0, 0};
   cone_program program = dense_program(2, 2, A, b, mu, lower, &memory);
   for (int i = 0; i < 4; i++)
     for (int j = 0; j <= i; j++)

@@ -14,10 +14,11 @@
 #include <cmocka.h>
 
 #include "support/cone_fixture.h"
+#include "support/quick.h"
 
 enum { KINDS = 8 };
 
-static int program_count = 4000;
+static int program_count;
 
 typedef struct tally {
   int tried, by_status[CAROM_CONE_INVALID + 1];
@@ -124,6 +125,7 @@ static void test_random_programs(void **state) {
 }
 
 int main(int argc, char **argv) {
+  program_count = repeats(4000);
   const char *wanted = argc > 1 ? argv[1] : getenv("CAROM_ROBUSTNESS");
   if (wanted != NULL && atoi(wanted) > 0) program_count = atoi(wanted);
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_programs)};

@@ -14,6 +14,7 @@
 #include "base/semidefinite.h"
 #include "contact/contact_event.h"
 #include "physics/constraints.h"
+#include "support/quick.h"
 #include "support/systems.h"
 #include "system/sampler.h"
 
@@ -146,7 +147,7 @@ static void test_no_event_gives_energy(void **state) {
     int unsolved = 0;
     event_case_open(&c, event_scenes[k]);
     rng_seed(&random, 11, (uint64_t)k);
-    for (int draw = 0; draw < 10000 / EVENT_SCENES; draw++, total++) {
+    for (int draw = 0; draw < repeats(10000 / EVENT_SCENES); draw++, total++) {
       double e = draw % 2 == 0 ? rng_uniform(&random, 0, 1) : -1;
       assert_true(event_case_draw(&c, &random, -1, e));
       contact_event event;
@@ -176,7 +177,7 @@ static void test_elastic_contact_keeps_energy(void **state) {
     rng random;
     event_case_open(&c, event_scenes[k]);
     rng_seed(&random, 12, (uint64_t)k);
-    for (int draw = 0; draw < 200; draw++) {
+    for (int draw = 0; draw < repeats(200); draw++) {
       assert_true(event_case_draw(&c, &random, 0, 1));
       c.active.count = 1; // one of them alone
       contact_event event;
@@ -203,7 +204,7 @@ static void test_pairs_keep_momentum(void **state) {
     event_case_open(&c, names[k]);
     c.system->plane_count = 0;
     rng_seed(&random, 13, (uint64_t)k);
-    for (int draw = 0; draw < 500; draw++) {
+    for (int draw = 0; draw < repeats(500); draw++) {
       assert_true(event_case_draw(&c, &random, -1, rng_uniform(&random, 0, 1)));
       contact_event event;
       arena_mark mark = arena_save(&c.memory);
@@ -235,7 +236,7 @@ static void test_solutions_are_optimal(void **state) {
     event_case_open(&c, event_scenes[k]);
     rng_seed(&random, 14, (uint64_t)k);
     int d = c.system->dimension;
-    for (int draw = 0; draw < 300; draw++) {
+    for (int draw = 0; draw < repeats(300); draw++) {
       assert_true(event_case_draw(&c, &random, -1, rng_uniform(&random, 0, 1)));
       contact_event event;
       arena_mark mark = arena_save(&c.memory);
@@ -312,7 +313,7 @@ static void test_rigid_chains_are_solved(void **state) {
     event_case_open(&c, rigid_chains[k]);
     rng_seed(&random, 41, (uint64_t)k);
     int d = c.system->dimension;
-    for (int draw = 0; draw < 500; draw++) {
+    for (int draw = 0; draw < repeats(500); draw++) {
       assert_true(event_case_draw(&c, &random, -1, -1));
       double drift = draw % 2 == 0 ? 0 : pow(10, -rng_uniform(&random, 3, 15));
       for (int i = 0; i < c.system->coordinate_count; i++) c.v[i] += drift * rng_normal(&random);
@@ -363,7 +364,7 @@ static void test_held_axes_are_a_limit(void **state) {
     rng_seed(&random, 42, (uint64_t)k);
     int n = c.system->coordinate_count;
     double *exact = arena_doubles(&c.memory, n), *near = arena_doubles(&c.memory, n);
-    for (int draw = 0; draw < 200; draw++) {
+    for (int draw = 0; draw < repeats(200); draw++) {
       assert_true(event_case_draw(&c, &random, -1, -1));
       event_velocity(&c, 0, exact);
       double speed = farthest(exact, c.before, n);
@@ -389,7 +390,7 @@ static void test_rigid_bends_do_not_rub(void **state) {
   rng_seed(&random, 43, 0);
   int n = c.system->coordinate_count;
   double *smooth = arena_doubles(&c.memory, n), *rough = arena_doubles(&c.memory, n), worst = 0;
-  for (int draw = 0; draw < 200; draw++) {
+  for (int draw = 0; draw < repeats(200); draw++) {
     assert_true(event_case_draw(&c, &random, 0, -1));
     event_velocity(&c, 0, smooth);
     for (int i = 0; i < c.system->contact_count; i++)

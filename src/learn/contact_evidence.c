@@ -442,8 +442,7 @@ carom_status contact_evidence_flag(contact_evidence *e, const motion *m, uint8_t
   for (int k = 0; k < m->states && enough_memory; k++)
     enough_memory = tell_contacts(e, m, k, &list);
   if (m->v == NULL) drop_echoes(&list);
-  memset(flags, 0, (size_t)m->states);
-  memset(impacts, 0, (size_t)m->states);
+  for (int k = 0; k < m->states; k++) flags[k] = impacts[k] = 0;
   for (int i = 0; i < list.count; i++) {
     flags[list.items[i].state] = 1;
     if (impact(&list.items[i]) || !goes_on(&list, i)) impacts[list.items[i].state] = 1;
