@@ -511,6 +511,40 @@ static void attributes_that_are_missing(void **state) {
   }
 }
 
+static void refuse_attribute(const option_table *table, const option_field *f,
+                             const any_options *written) {
+  h5_writer *writer;
+  h5_reader *reader;
+  any_options read = {0};
+  carom_error error = {0};
+  assert_int_equal(h5_writer_create("options.h5", &writer, NULL), CAROM_OK);
+  assert_int_equal(options_write_attributes(writer, table, written, NULL, NULL), CAROM_OK);
+  assert_int_equal(h5_writer_finish(writer, CAROM_OK, NULL), CAROM_OK);
+  assert_int_equal(h5_reader_open("options.h5", &reader, NULL), CAROM_OK);
+  assert_int_equal(options_read_attributes(reader, "options.h5", table, &read, &error),
+                   CAROM_INVALID_DATA);
+  h5_reader_close(reader);
+  char piece[64];
+  snprintf(piece, sizeof piece, "options.h5: attribute %s is ", option_file_name(f));
+  assert_message(&error, CAROM_INVALID_DATA, piece);
+}
+
+// a damaged file, or one of another program's
+static void attributes_out_of_range(void **state) {
+  carom_system *system = *state;
+  for (int of = 0; of < SETS; of++) {
+    const option_table *table = option_table_of((carom_options)of);
+    for (int k = 0; k < 2 * table->count; k++) {
+      const option_field *f = &table->fields[k / 2];
+      any_options options = defaults_of((carom_options)of, system);
+      double value;
+      if (!option_is_saved(f) || !beyond(f, k % 2 == 1, &value)) continue;
+      option_set_number(f, &options, value);
+      refuse_attribute(table, f, &options);
+    }
+  }
+}
+
 /* ---- a table of its own ---------------------------------------------------------------------- */
 
 typedef struct small {
@@ -582,6 +616,7 @@ int main(void) {
       cmocka_unit_test(bad_configs),
       cmocka_unit_test(attribute_round_trip),
       cmocka_unit_test(attributes_that_are_missing),
+      cmocka_unit_test(attributes_out_of_range),
       cmocka_unit_test(older_files),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
