@@ -105,7 +105,7 @@ static tag next_tag(const char *text, const char *line) {
   tag t = {.begin = strchr(text, '{')};
   if (t.begin == NULL) return t;
   const char *inside = t.begin + 1;
-  if (strchr("#?/", *inside) != NULL) t.sign = *inside++;
+  if (*inside != '\0' && strchr("#?/", *inside) != NULL) t.sign = *inside++;
   const size_t length = strcspn(inside, ":}"), more = strcspn(inside + length, "}");
   snprintf(t.what, sizeof t.what, "%.*s", (int)length, inside);
   if (more > 0) snprintf(t.format, sizeof t.format, "%.*s", (int)more - 1, inside + length + 1);
