@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 BUILD := build/release
-FORMATTED := $(wildcard include/*.h src/*/*.[ch] cli/*.[ch] bench/*.[ch] examples/*.c \
+FORMATTED := $(wildcard include/*.h include/*/*.h src/*/*.[ch] cli/*.[ch] bench/*.[ch] examples/*.c \
                tests/*.[ch] tests/support/*.[ch] tests/fuzz/*.c)
 
 MAKEFLAGS += --no-print-directory

@@ -1,10 +1,10 @@
-# What `cmake --install` puts where: header, both libraries, the program, a pkg-config file, a CMake
+# What `cmake --install` puts where: headers, both libraries, the program, a pkg-config file, a CMake
 # package and, under share/carom, the scenes, the schema and the documents.
 include(CMakePackageConfigHelpers)
 set(CAROM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/carom)
 set(CAROM_DATA_DIR ${CMAKE_INSTALL_DATADIR}/carom)
 
-install(FILES include/carom.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 if(TARGET carom_program)
   install(TARGETS carom_program DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

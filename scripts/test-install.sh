@@ -66,7 +66,8 @@ case "$way" in
   program)
     "$prefix/bin/carom" --version >/dev/null
     "$prefix/bin/carom" list >/dev/null
-    for file in include/carom.h share/carom/docs/scene.schema.json share/carom/scenes/cp3.json; do
+    headers=$(cd "$source" && ls include/carom.h include/carom/*.h)
+    for file in $headers share/carom/docs/scene.schema.json share/carom/scenes/cp3.json; do
       if [ ! -f "$prefix/$file" ]; then
         echo "$file was not installed" >&2
         exit 1
@@ -75,7 +76,7 @@ case "$way" in
     ;;
   version)
     # header, library, soname, pkg-config and CMake package tell the same version
-    header=$(sed -n 's/^#define CAROM_VERSION "\(.*\)"/\1/p' "$prefix/include/carom.h")
+    header=$(sed -n 's/^#define CAROM_VERSION "\(.*\)"/\1/p' "$prefix/include/carom/version.h")
     soname=$(readelf -d "$libdir/libcarom.so" | sed -n 's/.*soname: \[\(.*\)\]/\1/p')
     package=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' "$libdir"/cmake/carom/*version.cmake)
     cat >"$work/version.c" <<'END'

@@ -60,14 +60,30 @@ static void read_function(function_list *list, const char *begin, const char *en
   }
 }
 
-void header_functions(function_list *list) {
-  list->count = 0;
+// the functions of include/`name`
+static void read_header(function_list *list, const char *name) {
+  char path[512];
   size_t size;
-  char *text = read_bytes(CAROM_SOURCE_DIR "/include/carom.h", &size);
+  snprintf(path, sizeof path, "%s/include/%s", CAROM_SOURCE_DIR, name);
+  char *text = read_bytes(path, &size);
   static const char mark[] = "\nCAROM_API ";
   for (const char *at = strstr(text, mark); at != NULL; at = strstr(at + 1, mark)) {
     const char *begin = at + strlen(mark), *end = strchr(begin, ';');
     read_function(list, begin, end);
+  }
+  free(text);
+}
+
+void header_functions(function_list *list) {
+  list->count = 0;
+  size_t size;
+  char *text = read_bytes(CAROM_SOURCE_DIR "/include/carom.h", &size);
+  static const char mark[] = "\n#include \"";
+  for (const char *at = strstr(text, mark); at != NULL; at = strstr(at + 1, mark)) {
+    const char *begin = at + strlen(mark);
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(begin, "\""), begin);
+    read_header(list, name);
   }
   free(text);
 }

@@ -1,4 +1,4 @@
-/* The functions that carom.h declares, read from it as text. */
+/* The functions that carom.h and its parts declare, read from them as text. */
 #ifndef CAROM_TESTS_HEADER_TEXT_H
 #define CAROM_TESTS_HEADER_TEXT_H
 
@@ -26,7 +26,7 @@ typedef struct function_list {
   function functions[MOST_FUNCTIONS];
 } function_list;
 
-/* In the order of the header. The test fails where it cannot be understood. */
+/* In the order of carom.h. The test fails where it cannot be understood. */
 void header_functions(function_list *list);
 
 #endif

@@ -1,0 +1,151 @@
+/* Models: what is learned of a system, its loss with gradient, its predictions. */
+#ifndef CAROM_PUBLIC_MODEL_H
+#define CAROM_PUBLIC_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dataset.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A model of a system whose masses, moments, potential, friction and restitution are unknown: the
+ * equations of motion and the contact model with a network for the potential. */
+typedef struct carom_model carom_model;
+
+typedef struct carom_model_options {
+  carom_contact_model contact; /* CAROM_CM */
+  carom_dynamics dynamics;     /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
+  int hidden_layers;           /* of the potential network: 3 */
+  int hidden_size;             /* 256 */
+  bool shared_properties;      /* one friction and restitution for all contacts: as the scene */
+  bool learn_regularizer;      /* false: epsilon of CMr stays as it is */
+  bool
+      elastic_term; /* true: beside the network, the potential has a quadratic of the strain of each
+                        segment whose length the scene bounds; the paper has none */
+  bool single_precision;   /* true: arithmetic of the network. Physics is always double */
+  double dt;               /* of the data: the scene's */
+  int threads;             /* 0: all */
+  double initial_friction; /* frictions start uniform between 0 and this: 0.2. The paper has 1,
+                                   from where contacts that stick give no way back */
+  double length_scale;     /* 0, 0: loss and potential take coordinates and velocities as they are,
+                              as the paper does. A length and a speed of the data: they take
+                              x / length_scale and v / speed_scale, tips of body axes at a length of
+                              the body; the same data in other units then gives the same numbers */
+  double speed_scale;
+  uint64_t seed; /* of the initial parameters */
+} carom_model_options;
+
+CAROM_API carom_model_options carom_model_default_options(const carom_system *system);
+
+/* Sets dt and the scales by the training chunks: the root mean square of the coordinates of all
+ * centres of bodies about their common mean, and of their velocities. */
+CAROM_API carom_status carom_model_options_by_data(carom_model_options *options,
+                                                   const carom_system *system,
+                                                   const carom_dataset *dataset,
+                                                   carom_error *error);
+
+/* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", for index 0 to 3. */
+CAROM_API int carom_model_name_count(void);
+CAROM_API const char *carom_model_name(int index);
+/* Sets contact and dynamics of `options` by name, and tells the name of those that are set. */
+CAROM_API carom_status carom_model_options_by_name(carom_model_options *options, const char *name,
+                                                   carom_error *error);
+CAROM_API const char *carom_model_options_name(const carom_model_options *options);
+
+/* Whether there can be a model with these options: values in range, memory for its parameters. */
+CAROM_API carom_status carom_model_options_check(const carom_model_options *options,
+                                                 const carom_system *system, carom_error *error);
+
+/* The system must outlive the model. */
+CAROM_API carom_status carom_model_create(const carom_system *system,
+                                          const carom_model_options *options, carom_model **model,
+                                          carom_error *error);
+CAROM_API void carom_model_destroy(carom_model *model);
+
+typedef struct carom_model_info {
+  const carom_system *system;
+  carom_model_options options;
+  int parameter_count; /* learnable numbers */
+  int array_count;     /* arrays that they stand in */
+} carom_model_info;
+
+CAROM_API carom_model_info carom_model_describe(const carom_model *model);
+
+/* Threads of predictions from here on; 0: all. The result is the same. */
+CAROM_API void carom_model_set_threads(carom_model *model, int threads);
+
+/* The learnable parameters as one vector, owned by the model and open to change. Segments in order:
+ * mass, moment (logarithms), friction (before relu), restitution (before the hard sigmoid),
+ * regularizer (before softplus, if learned), then weight and bias of each layer. */
+CAROM_API double *carom_model_parameters(carom_model *model);
+
+typedef struct carom_array_info {
+  char name[24];             /* "mass", "friction", "weight0", "bias0", ... */
+  int offset, rows, columns; /* size = rows * columns, row-major; a weight is [out][in] */
+} carom_array_info;
+
+CAROM_API carom_array_info carom_model_array(const carom_model *model, int index);
+
+/* What the parameters stand for, as engine parameters theta (masses, moments, friction,
+ * restitution, regularizer; gravity and stiffness as in the scene, unused). */
+CAROM_API void carom_model_theta(const carom_model *model, double *theta);
+
+/* What a model learns about bodies and contacts, as named numbers:
+ *   friction, restitution               one for all contacts, or
+ *   friction/LABEL, restitution/LABEL   one for each possible contact ("friction/a|ground")
+ *   mass_ratio/BODY                     mass by that of the first body, for the others
+ *   moment/BODY/AXIS                    second moments per unit mass of rigid bodies
+ *   regularizer                         epsilon of CMr, if it is learned */
+typedef struct carom_property {
+  char name[96];
+  int entry;      /* of theta */
+  int reference;  /* entry that it is divided by, or -1 */
+  bool logarithm; /* theta has the logarithm */
+} carom_property;
+
+typedef struct carom_properties {
+  int count;
+  carom_property *items;
+} carom_properties;
+
+CAROM_API carom_status carom_model_properties(const carom_model *model,
+                                              carom_properties *properties, carom_error *error);
+CAROM_API void carom_properties_free(carom_properties *properties);
+/* Its value at engine parameters theta: those of carom_model_theta, or the scene's. */
+CAROM_API double carom_property_value(const carom_property *property, const double *theta);
+
+/* Loss mean |predicted - true| over all entries of (x, v), in the model's scales, of `count` chunks,
+ * each predicted from its first state, and its gradient [parameter_count] (NULL: the loss alone).
+ * `indices` picks chunks (NULL: the first `count`). loss and report may be NULL. */
+CAROM_API carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
+                                        const int *indices, double *loss, double *gradient,
+                                        carom_report *report, carom_error *error);
+
+/* Predicted trajectories [batch][steps + 1][point_count][dimension]. contacts, report may be NULL. */
+CAROM_API carom_status carom_model_predict(carom_model *model, int batch, int steps,
+                                           const double *x0, const double *v0, double *x, double *v,
+                                           uint8_t *contacts, carom_report *report,
+                                           carom_error *error);
+
+/* The force of the learned potential, minus its gradient, at x: both [count][point_count][dimension].
+ * Up to the common scale of potential and masses; across constraints it is arbitrary. */
+CAROM_API carom_status carom_model_force(carom_model *model, int count, const double *x,
+                                         double *force, carom_error *error);
+
+/* The learned potential at x [count][point_count][dimension]. */
+CAROM_API carom_status carom_model_potential(carom_model *model, int count, const double *x,
+                                             double *value, carom_error *error);
+
+/* Saves and loads a model with its options. */
+CAROM_API carom_status carom_model_save(const carom_model *model, const char *path,
+                                        carom_error *error);
+CAROM_API carom_status carom_model_load(const carom_system *system, const char *path,
+                                        carom_model **model, carom_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

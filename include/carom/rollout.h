@@ -1,0 +1,122 @@
+/* Simulation of batches, its derivative, and a report of what happened on the way. */
+#ifndef CAROM_PUBLIC_ROLLOUT_H
+#define CAROM_PUBLIC_ROLLOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cone.h"
+#include "system.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum carom_integrator { CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER } carom_integrator;
+
+typedef enum carom_dynamics {
+  CAROM_LAGRANGIAN, /* appendix B.2 of the paper */
+  CAROM_HAMILTONIAN /* appendix B.3: the same motion, with the constraints held on momenta too */
+} carom_dynamics;
+
+typedef enum carom_contact_model {
+  CAROM_CM, /* the cone programs with A */
+  CAROM_CMR /* the cone programs with A + epsilon I */
+} carom_contact_model;
+
+/* Called between time steps from one thread at a time; return false to stop. */
+typedef bool (*carom_progress)(void *user, int64_t done, int64_t total);
+
+typedef struct carom_rollout_options {
+  int steps;    /* time steps; the scene's */
+  double dt;    /* length of a time step; the scene's */
+  int substeps; /* integrator steps in a time step; 1. Contacts act at the end of a time step */
+  carom_integrator integrator;   /* CAROM_RK4 unless the scene says otherwise */
+  carom_dynamics dynamics;       /* CAROM_LAGRANGIAN */
+  carom_contact_model contact;   /* CAROM_CM */
+  bool penetration_compensation; /* true */
+  double compensation_steps;     /* time steps in which a penetration is undone; 8 */
+  bool stop_target_gradient;     /* false; true leaves the target velocity v_C* out of the
+                                          derivative, as the paper does */
+  carom_cone_options cone;
+  int threads;             /* 0: as many as the machine has. The result is the same */
+  int shard_size;          /* samples a thread takes at once; 8 */
+  carom_progress progress; /* NULL */
+  void *progress_user;
+} carom_rollout_options;
+
+CAROM_API carom_rollout_options carom_rollout_default_options(const carom_system *system);
+
+/* What happened in a rollout; counters of numerical trouble stay until the next run. */
+typedef struct carom_report {
+  int64_t time_steps;
+  int64_t events;            /* time steps with at least one active contact, over the batch */
+  int64_t contacts;          /* active contacts in all events */
+  int64_t programs;          /* cone programs solved: two for each group of touching bodies */
+  int64_t interior_programs; /* those that needed the interior-point method */
+  int64_t singular_programs; /* those where the least-norm selection was needed */
+  int64_t degenerate_programs;
+  int64_t failed_programs; /* inaccurate, unbounded or invalid; the best impulse found is used */
+  double worst_residual;
+} carom_report;
+
+/* Adds the counters of one report to another; worst_residual becomes the larger. */
+CAROM_API void carom_report_add(carom_report *into, const carom_report *from);
+
+/* A rollout simulates batches of one size and keeps what its derivative needs (the tape). */
+typedef struct carom_rollout carom_rollout;
+
+CAROM_API carom_status carom_rollout_create(const carom_system *system,
+                                            const carom_rollout_options *options, int batch,
+                                            carom_rollout **rollout, carom_error *error);
+CAROM_API void carom_rollout_destroy(carom_rollout *rollout);
+
+/* Simulates Algorithm 1 of the paper. theta may be NULL for the scene's values. theta, x0 and v0 are
+ * copied: they may change or go afterwards. A run that fails leaves the rollout ready for another, but
+ * nothing to differentiate. */
+CAROM_API carom_status carom_rollout_run(carom_rollout *rollout, const double *theta,
+                                         const double *x0, const double *v0, carom_error *error);
+
+/* Runs finished so far. A rollout keeps the last one alone: who differentiates later notes the count
+ * and compares, or has a rollout for each. */
+CAROM_API int64_t carom_rollout_run_count(const carom_rollout *rollout);
+
+/* Results of the last run, owned by the rollout. */
+CAROM_API const double *carom_rollout_positions(const carom_rollout *rollout);
+CAROM_API const double *carom_rollout_velocities(const carom_rollout *rollout);
+/* [batch][steps + 1]: 1 where a contact acted at the end of the step that led to this state. */
+CAROM_API const uint8_t *carom_rollout_contacts(const carom_rollout *rollout);
+CAROM_API carom_report carom_rollout_report(const carom_rollout *rollout);
+
+/* The derivative of the last run (an error if that did not finish). x_bar, v_bar (either may be NULL)
+ * are cotangents of the whole trajectory [batch][steps + 1][point_count][dimension]. Overwrites
+ * x0_bar, v0_bar [batch][point_count][dimension] and theta_bar [carom_parameters_count], each may be
+ * NULL. */
+CAROM_API carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar,
+                                         const double *v_bar, double *x0_bar, double *v0_bar,
+                                         double *theta_bar, carom_error *error);
+
+/* Cone programs that failed in the last run: how many are kept (at most 16), and copies of them,
+ * owned by the rollout, to be written to a file and replayed. */
+CAROM_API int carom_rollout_failure_count(const carom_rollout *rollout);
+CAROM_API carom_cone_program carom_rollout_failure(const carom_rollout *rollout, int index);
+
+/* Simulates once without keeping a tape; x, v [batch][steps + 1][point_count][dimension] and
+ * contacts [batch][steps + 1] are the caller's; contacts and report may be NULL. */
+CAROM_API carom_status carom_system_simulate(const carom_system *system,
+                                             const carom_rollout_options *options,
+                                             const double *theta, int batch, const double *x0,
+                                             const double *v0, double *x, double *v,
+                                             uint8_t *contacts, carom_report *report,
+                                             carom_error *error);
+
+/* Kinetic and potential energy of one state; NaN where it fails. theta may be NULL, and so may either
+ * energy. */
+CAROM_API carom_status carom_system_energy(const carom_system *system, const double *theta,
+                                           const double *x, const double *v, double *kinetic,
+                                           double *potential, carom_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

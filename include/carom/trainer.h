@@ -1,0 +1,120 @@
+/* Training of a model: epochs, moves of contact properties, stopping and going on. */
+#ifndef CAROM_PUBLIC_TRAINER_H
+#define CAROM_PUBLIC_TRAINER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum carom_schedule { CAROM_CONSTANT, CAROM_COSINE } carom_schedule;
+
+typedef struct carom_trainer_options {
+  int epochs;           /* 300 */
+  int batch;            /* 200 */
+  double learning_rate; /* 4e-3 */
+  double
+      property_rate;   /* masses, moments, friction and restitution learn at this times the learning
+                            rate: 10 */
+  double beta1, beta2; /* 0.9, 0.999 */
+  double epsilon;      /* 1e-8 */
+  double weight_decay; /* 1e-4, decoupled (AdamW) */
+  carom_schedule schedule; /* CAROM_COSINE: falls to final_rate * learning_rate at the last epoch */
+  double final_rate;       /* 2e-4 */
+  int search_every; /* 25: so many epochs apart, frictions and restitutions are tried at values all
+                       over their range and moved where that lowers the loss; 0: never */
+  uint64_t seed;    /* of the order of the chunks */
+  carom_progress progress; /* NULL; called after each batch with the batches done and those of the
+                              whole training. Return false to stop: CAROM_INTERRUPTED; the next
+                              carom_trainer_epoch goes on with the batch that follows */
+  void *progress_user;
+} carom_trainer_options;
+
+CAROM_API carom_trainer_options carom_trainer_default_options(void);
+
+/* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, no search. */
+CAROM_API carom_trainer_options carom_trainer_paper_options(void);
+
+/* A friction or restitution that a search moved. */
+typedef struct carom_move {
+  char name[96];                  /* "friction", "restitution/a|ground"; "mass_scale" (CMr) */
+  double from, to;                /* mass_scale: a factor on all masses and the potential */
+  int chunks;                     /* training chunks whose prediction meets the contact */
+  double loss_before, loss_after; /* of these */
+} carom_move;
+
+/* What an epoch gave. */
+typedef struct carom_epoch {
+  int epoch;              /* 1 for the first */
+  double loss;            /* mean over the epoch's batches, each before its update */
+  double validation_loss; /* after the epoch; NaN without validation chunks */
+  bool best;              /* the lowest validation loss so far (loss, without validation chunks) */
+  double learning_rate;
+  double gradient_norm; /* of the last batch */
+  int moves;            /* of frictions and restitutions, by a search before the epoch */
+  double search_loss_before, search_loss_after; /* training loss around the moves; NaN without */
+  double seconds;
+  carom_report report; /* of all rollouts of the epoch */
+} carom_epoch;
+
+/* A training: the model, the optimiser's state, the order of the chunks. model and dataset must
+ * outlive it. */
+typedef struct carom_trainer carom_trainer;
+
+CAROM_API carom_status carom_trainer_create(carom_model *model, const carom_dataset *dataset,
+                                            const carom_trainer_options *options,
+                                            carom_trainer **trainer, carom_error *error);
+CAROM_API void carom_trainer_destroy(carom_trainer *trainer);
+
+/* One optimiser step on chosen training chunks (indices NULL: the first `count`); loss may be
+ * NULL. */
+CAROM_API carom_status carom_trainer_step(carom_trainer *trainer, int count, const int *indices,
+                                          double *loss, carom_error *error);
+
+/* One pass over the training chunks; result may be NULL. A loss or gradient that is not finite is
+ * an error (CAROM_NUMERICAL_FAILURE) and leaves parameters and optimiser as they were before that
+ * batch. */
+CAROM_API carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result,
+                                           carom_error *error);
+
+/* All epochs that are left; the callback (or NULL) sees each one and may end it by returning false
+ * (CAROM_INTERRUPTED). */
+typedef bool (*carom_epoch_callback)(void *user, const carom_epoch *result);
+CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback,
+                                         void *user, carom_error *error);
+
+/* How far a training is. */
+typedef struct carom_trainer_info {
+  int epochs_done;
+  int batches_done; /* of the epoch under way */
+  int batches;      /* of every epoch */
+  int best_epoch;   /* 0 before the first epoch has ended */
+  double best_loss; /* of validation, else of training; INFINITY before that */
+} carom_trainer_info;
+
+CAROM_API carom_trainer_info carom_trainer_describe(const carom_trainer *trainer);
+
+/* Saves a training with its model: carom_model_load reads the model of such a file too. */
+CAROM_API carom_status carom_trainer_save(const carom_trainer *trainer, const char *path,
+                                          carom_error *error);
+
+/* Puts model, optimiser and state of a saved training into a trainer made with the same scene,
+ * model options, training options and data; the message names what differs. Of the training
+ * options `epochs` may differ if the schedule is constant. Going on gives the same bits as never
+ * having stopped. Nothing is changed on failure. */
+CAROM_API carom_status carom_trainer_restore(carom_trainer *trainer, const char *path,
+                                             carom_error *error);
+
+/* The moves of the last search since the trainer was made, owned by the trainer, until the next one:
+ * carom_epoch.moves of them after an epoch that began with a search. No search raises the loss of
+ * the training chunks; where there are more than 4000 it is judged on as many, evenly spread. */
+CAROM_API const carom_move *carom_trainer_moves(const carom_trainer *trainer, int *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
