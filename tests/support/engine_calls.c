@@ -21,6 +21,10 @@ static outcome try_status_text(trial *t) {
   return (outcome){.harmless = carom_status_text((carom_status)99) != NULL};
 }
 
+static outcome try_error_set(trial *t) {
+  return (outcome){.status = carom_error_set(ERROR, CAROM_OK, P(format, "%s"), "well")};
+}
+
 static outcome try_name_nearest(trial *t) {
   static const char *const names[] = {"mass", NULL};
   return (outcome){.harmless = carom_name_nearest(P(text, "mas"), P(names, names)) == NULL};
@@ -407,6 +411,7 @@ static outcome try_file_check(trial *t) {
 
 const public_call engine_calls[] = {
     ROW(status_text, ""),
+    ROW(error_set, ""),
     ROW(name_nearest, ""),
     ROW(version, ""),
     ROW(version_number, ""),
