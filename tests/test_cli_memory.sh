@@ -20,6 +20,8 @@ if (ulimit -v $limit && "$carom" --version) >/dev/null 2>&1; then
     simulate cp3 --sample 3 --substeps 1000000 --steps 1 -q -o out.h5
   expect 1 "trajectories of 100001 states take" simulate cp3 --sample 1000000 --steps 100000 -q -o out.h5
   expect 1 'options.hidden_size is 20000.*GB' train cp3 --hidden 20000 -q -o large
+  # threads that the system does not give are done without
+  expect 0 'for 20000 samples' simulate cp3 --sample 20000 --steps 2 --threads 1024
   holds "nothing is left behind" test -z "$(ls | grep -vE '^(out|err)$')"
 else
   echo "the program does not start with $limit kB: limits are not tried"

@@ -1,12 +1,14 @@
 #include "rollout/batch.h"
 
 #include <limits.h>
+#include <math.h>
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/size.h"
+#include "base/threads.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -126,7 +128,7 @@ carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom
         size_gigabytes(needed_bytes(b, shards, workers, gradients)));
   b->job.batch = samples;
   b->shard_count = shards;
-  b->thread_count = workers;
+  b->thread_count = threads_startable(workers);
   return CAROM_OK;
 }
 
@@ -158,6 +160,17 @@ static carom_status collect(batch_executor *b, carom_error *error) {
     if (status == CAROM_OK) status = shard_error(&b->results[i], b->options.dt, error);
   }
   return status;
+}
+
+carom_status batch_check_states(const batch_executor *b, const double *x0, const double *v0,
+                                carom_error *error) {
+  const size_t size = (size_t)b->job.integrator.mechanics->system->coordinate_count;
+  for (size_t i = 0; i < (size_t)b->job.batch * size; i++)
+    if (!isfinite(x0[i]) || !isfinite(v0[i]))
+      return error_set(error, CAROM_INVALID_DATA,
+                       "initial state of sample %zu is not finite at coordinate %zu", i / size,
+                       i % size);
+  return CAROM_OK;
 }
 
 typedef struct progress_state {

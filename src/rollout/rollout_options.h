@@ -3,9 +3,7 @@
 #define CAROM_ROLLOUT_ROLLOUT_OPTIONS_H
 
 #include "base/option_table.h"
-
-/* At most so many threads work on a batch. */
-enum { MAX_THREADS = 1024 };
+#include "base/threads.h"
 
 extern const option_table rollout_option_table;
 
