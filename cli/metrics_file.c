@@ -1,5 +1,6 @@
 #include "cli/metrics_file.h"
 
+#include "cli/failure.h"
 #include "cli/tensorboard.h"
 
 #include <errno.h>
@@ -114,8 +115,8 @@ static carom_status keep_lines(FILE *old, const char *path, const char *header, 
   size_t capacity = 0;
   carom_status status = CAROM_OK;
   if (getline(&line, &capacity, old) >= 0 && strcmp(line, header) != 0) {
-    status = carom_error_set(error, CAROM_INVALID_DATA,
-                             "%s: has other columns than this run writes; move it away", path);
+    status = fail(error, CAROM_INVALID_DATA,
+                  "%s: has other columns than this run writes; move it away", path);
   }
   while (status == CAROM_OK && getline(&line, &capacity, old) >= 0) {
     const long epoch = line_epoch(line);
@@ -131,7 +132,7 @@ static carom_status rewrite(const char *path, const char *header, int epochs_don
   char *text = NULL;
   size_t size;
   FILE *kept = open_memstream(&text, &size);
-  if (kept == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  if (kept == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   fputs(header, kept);
   carom_status status = CAROM_OK;
   FILE *old = epochs_done > 0 ? fopen(path, "r") : NULL;
@@ -139,8 +140,7 @@ static carom_status rewrite(const char *path, const char *header, int epochs_don
     status = keep_lines(old, path, header, epochs_done, kept, error);
     fclose(old);
   }
-  if (fclose(kept) != 0)
-    status = carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  if (fclose(kept) != 0) status = fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   if (status == CAROM_OK) status = carom_file_write(path, text, size, error);
   free(text);
   return status;
@@ -150,17 +150,15 @@ static carom_status open_files(metrics_file *m, const char *folder, int epochs_d
                                carom_error *error) {
   const int length = snprintf(m->path, sizeof m->path, "%s/metrics.csv", folder);
   if (length < 0 || (size_t)length >= sizeof m->path)
-    return carom_error_set(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", folder);
+    return fail(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", folder);
   char *header = header_text(m->properties);
-  if (header == NULL)
-    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
+  if (header == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
   carom_status status = rewrite(m->path, header, epochs_done, error);
   free(header);
   if (status != CAROM_OK) return status;
   m->file = fopen(m->path, "a");
   if (m->file == NULL) {
-    return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path,
-                           strerror(errno));
+    return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path, strerror(errno));
   }
   return tensorboard_open(folder, &m->board, error);
 }
@@ -169,12 +167,12 @@ carom_status metrics_open(const char *folder, const carom_properties *properties
                           metrics_file **metrics, carom_error *error) {
   *metrics = NULL;
   metrics_file *m = calloc(1, sizeof *m);
-  if (m == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
+  if (m == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
   m->properties = properties;
   m->scalars = calloc((size_t)(FIXED_SCALARS + properties->count), sizeof *m->scalars);
-  carom_status status =
-      m->scalars != NULL ? open_files(m, folder, epochs_done, error)
-                         : carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
+  carom_status status = m->scalars != NULL
+                            ? open_files(m, folder, epochs_done, error)
+                            : fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
   if (status == CAROM_OK) {
     *metrics = m;
   } else {
@@ -187,8 +185,7 @@ carom_status metrics_add(metrics_file *m, const carom_epoch *e, const double *th
                          carom_error *error) {
   print_epoch(m->file, m->properties, e, theta);
   if (fflush(m->file) != 0 || ferror(m->file) != 0) {
-    return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path,
-                           strerror(errno));
+    return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path, strerror(errno));
   }
   tensorboard_scalar *s = m->scalars;
   s[0] = (tensorboard_scalar){"loss/train", e->loss};

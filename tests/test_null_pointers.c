@@ -1,20 +1,35 @@
 /* Bad calls of the public interface: every function of carom.h with each of its pointers NULL in
- * turn and with each of its counts and indices negative. What a function makes holds garbage before
- * the call. A function without a row in support/engine_calls.c or learning_calls.c is noticed, and so is a pointer that
- * its row does not pass on. */
+ * turn, each of its counts and indices negative and as large as can be, each enum none of its values,
+ * each double no number, and each field of the options it takes likewise. What a function makes holds
+ * garbage before the call. A function without a row in support/engine_calls.c or learning_calls.c is
+ * noticed, and so is an argument that its row does not pass on. */
 #include <limits.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "contact/cone_options.h"
+#include "learn/options.h"
+#include "rollout/rollout_options.h"
 #include "support/files.h"
 #include "support/header_text.h"
 #include "support/messages.h"
 #include "support/public_calls.h"
+
+/* Requests that are too large are refused as short memory is, instead of ending the program. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void) {
+  return "allocator_may_return_null=1:max_allocation_size_mb=1000";
+}
 
 static test_folder folder;
 static function_list declared;
@@ -84,23 +99,39 @@ static void good_calls_are_good(void **state) {
   }
 }
 
+// an error says so in words and leaves nothing behind
+static void check_refusal(const function *f, const argument *a, const trial *t, outcome o) {
+  assert_int_equal(t->error.status, o.status);
+  assert_true(strlen(t->error.message) > 0);
+  if (a->kind != OUT_POINTER && o.made != NULL)
+    fail_msg("%s with a bad %s leaves its out-pointer as it was", f->name, a->name);
+}
+
 // a call with one bad argument: a message that names a NULL pointer, nothing made
-static void expect_refusal(const function *f, const argument *a, int number) {
+static void expect_refusal(const function *f, const argument *a, double number) {
   trial t = {.name = a->name, .number = number};
   const outcome o = call(f, &t);
   if (!f->returns_status) {
     if (!o.harmless) fail_msg("%s with a bad %s gives something", f->name, a->name);
     return;
   }
-  if (o.status == CAROM_OK) fail_msg("%s takes a bad %s (%d)", f->name, a->name, number);
-  assert_int_equal(t.error.status, o.status);
-  assert_true(strlen(t.error.message) > 0);
-  if (a->kind != INTEGER) {
+  if (o.status == CAROM_OK) fail_msg("%s takes a bad %s (%g)", f->name, a->name, number);
+  check_refusal(f, a, &t, o);
+  if (a->kind == POINTER || a->kind == OUT_POINTER) {
     assert_message(&t.error, CAROM_INVALID_ARGUMENT, f->name);
     assert_message(&t.error, CAROM_INVALID_ARGUMENT, a->name);
   }
-  if (a->kind != OUT_POINTER && o.made != NULL)
-    fail_msg("%s with a bad %s leaves its out-pointer as it was", f->name, a->name);
+}
+
+// a call with one argument that is large: done or refused, as long as it comes back
+static void expect_return(const function *f, const argument *a, double number) {
+  trial t = {.name = a->name, .number = number};
+  const outcome o = call(f, &t);
+  if (!f->returns_status) {
+    if (!o.harmless) fail_msg("%s with %s = %g gives something", f->name, a->name, number);
+  } else if (o.status != CAROM_OK) {
+    check_refusal(f, a, &t, o);
+  }
 }
 
 static void expect_consent(const function *f, const argument *a) {
@@ -126,14 +157,138 @@ static void every_pointer_may_be_null(void **state) {
   }
 }
 
+static bool is_trusted(const function *f, const char *name) {
+  const public_call *row = public_call_of(f->name);
+  return row != NULL && has_word(row->trusted, name);
+}
+
+// every argument of a kind, with each of some numbers
+static void spoil_all(argument_kind kind,
+                      void (*expect)(const function *, const argument *, double), bool with_trusted,
+                      const double *numbers, int count) {
+  for (int i = 0; i < declared.count; i++) {
+    const function *f = &declared.functions[i];
+    for (int k = 0; k < f->count; k++) {
+      const argument *a = &f->arguments[k];
+      if (a->kind != kind || (!with_trusted && is_trusted(f, a->name))) continue;
+      for (int n = 0; n < count; n++) expect(f, a, numbers[n]);
+    }
+  }
+}
+
 static void every_count_may_be_negative(void **state) {
   (void)state;
-  static const int numbers[] = {-1, INT_MIN};
-  for (int i = 0; i < declared.count; i++)
-    for (int k = 0; k < declared.functions[i].count; k++)
-      for (size_t n = 0; n < sizeof numbers / sizeof numbers[0]; n++)
-        if (declared.functions[i].arguments[k].kind == INTEGER)
-          expect_refusal(&declared.functions[i], &declared.functions[i].arguments[k], numbers[n]);
+  spoil_all(INTEGER, expect_refusal, true, (const double[]){-1, INT_MIN}, 2);
+}
+
+/* So much may be asked for beside what is there: whoever wants more gets nothing, on every machine.
+ * Sanitizers have a limit of their own. */
+enum { MOST_BYTES = 1000000000 };
+static struct rlimit unlimited;
+
+static int limit_memory(void **state) {
+  (void)state;
+  if (getrlimit(RLIMIT_AS, &unlimited) != 0) return -1;
+#ifdef __SANITIZE_ADDRESS__
+  return 0;
+#else
+  long pages = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (file == NULL || fscanf(file, "%ld", &pages) != 1) return -1;
+  fclose(file);
+  struct rlimit limit = unlimited;
+  limit.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + MOST_BYTES;
+  return setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
+static int lift_limit(void **state) {
+  (void)state;
+  return setrlimit(RLIMIT_AS, &unlimited);
+}
+
+static void every_count_may_be_huge(void **state) {
+  (void)state;
+  spoil_all(INTEGER, expect_return, false, (const double[]){INT_MAX, INT_MAX - 1, 1 << 30}, 3);
+}
+
+static void every_enum_may_be_garbage(void **state) {
+  (void)state;
+  spoil_all(ENUMERATION, expect_refusal, true, (const double[]){55, -1, INT_MAX, INT_MIN}, 4);
+}
+
+static void every_number_may_be_none(void **state) {
+  (void)state;
+  spoil_all(NUMBER, expect_refusal, true, (const double[]){NAN, -INFINITY}, 2);
+  spoil_all(NUMBER, expect_return, true, (const double[]){INFINITY}, 1);
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static const option_table *table_of(const char *type) {
+  static const struct {
+    const char *type;
+    const option_table *table;
+  } tables[] = {
+      {"carom_cone_options", &cone_option_table},
+      {"carom_rollout_options", &rollout_option_table},
+      {"carom_dataset_options", &dataset_option_table},
+      {"carom_model_options", &model_option_table},
+      {"carom_trainer_options", &trainer_option_table},
+      {"carom_evaluation_options", &evaluation_option_table},
+  };
+  for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+    if (strcmp(tables[i].type, type) == 0) return tables[i].table;
+  return NULL;
+}
+
+// out of its range: a message that names the field
+static void spoil_field(const function *f, const argument *a, const option_field *field,
+                        double number) {
+  char place[128];
+  snprintf(place, sizeof place, "%s.%s", a->name, field->name);
+  if (option_fits(field, number) && is_trusted(f, place)) return;
+  trial t = {.name = a->name, .number = number, .field = field};
+  const outcome o = call(f, &t);
+  if (o.status == CAROM_OK) {
+    if (!option_fits(field, number) && !is_trusted(f, place))
+      fail_msg("%s takes %s = %g", f->name, place, number);
+    return;
+  }
+  check_refusal(f, a, &t, o);
+  if (!option_fits(field, number)) assert_message(&t.error, CAROM_INVALID_ARGUMENT, field->name);
+}
+
+static void spoil_fields(const function *f, const argument *a) {
+  static const double choices[] = {55, -1, INT_MAX, INT_MIN},
+                      numbers[] = {NAN, INFINITY, -INFINITY};
+  const option_table *table = table_of(a->type);
+  for (int k = 0; table != NULL && k < table->count; k++) {
+    const option_field *field = &table->fields[k];
+    for (int n = 0; field->kind == CAROM_OPTION_CHOICE && n < 4; n++)
+      spoil_field(f, a, field, choices[n]);
+    for (int n = 0; field->kind == CAROM_OPTION_NUMBER && n < 3; n++)
+      spoil_field(f, a, field, numbers[n]);
+    if (field->kind != CAROM_OPTION_INTEGER) continue;
+    spoil_field(f, a, field, INT_MIN);
+    spoil_field(f, a, field, field->low - 1);
+    spoil_field(f, a, field, INT_MAX);
+    spoil_field(f, a, field, field->high);
+  }
+}
+
+static void every_option_may_be_bad(void **state) {
+  (void)state;
+  int seen = 0;
+  for (int i = 0; i < declared.count; i++) {
+    const function *f = &declared.functions[i];
+    for (int k = 0; k < f->count; k++) {
+      if (table_of(f->arguments[k].type) == NULL || is_trusted(f, f->arguments[k].name)) continue;
+      spoil_fields(f, &f->arguments[k]);
+      seen++;
+    }
+  }
+  assert_true(seen >= 10);
 }
 
 // what structs point to
@@ -167,8 +322,14 @@ static void pointers_inside_structs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_function_has_a_row),  cmocka_unit_test(good_calls_are_good),
-      cmocka_unit_test(every_pointer_may_be_null), cmocka_unit_test(every_count_may_be_negative),
+      cmocka_unit_test(every_function_has_a_row),
+      cmocka_unit_test(good_calls_are_good),
+      cmocka_unit_test(every_pointer_may_be_null),
+      cmocka_unit_test(every_count_may_be_negative),
+      cmocka_unit_test_setup_teardown(every_count_may_be_huge, limit_memory, lift_limit),
+      cmocka_unit_test(every_enum_may_be_garbage),
+      cmocka_unit_test(every_number_may_be_none),
+      cmocka_unit_test_setup_teardown(every_option_may_be_bad, limit_memory, lift_limit),
       cmocka_unit_test(pointers_inside_structs),
   };
   return cmocka_run_group_tests(tests, prepare, put_away);

@@ -33,7 +33,8 @@ typedef struct carom_trajectories {
 } carom_trajectories;
 
 /* Files with /x, /v, and where they are known /t, /contact and the attribute dt. Reading checks
- * shapes and finite numbers; carom_trajectories_free gives the arrays back. */
+ * shapes and finite numbers; carom_trajectories_free gives the arrays back. Without v, or with
+ * lengths (/length), they are written too: for carom_dataset_read, which takes such files. */
 CAROM_API carom_status carom_trajectories_read(const carom_system *system, const char *path,
                                                carom_trajectories *trajectories,
                                                carom_error *error);

@@ -1,7 +1,6 @@
 #include "io/cone_file.h"
 
 #include "base/error.h"
-#include "base/size.h"
 #include "io/atomic_file.h"
 
 #include <errno.h>
@@ -50,10 +49,26 @@ static void put_program(FILE *out, const carom_cone_program *p) {
   fputs("\n}\n", out);
 }
 
+static carom_status check_program(const carom_cone_program *p, const char *path,
+                                  carom_error *error) {
+  const bool possible = p->dimension >= 1 && p->dimension <= 3 && p->contact_count >= 0 &&
+                        p->contact_count <= MAX_UNKNOWNS / p->dimension;
+  if (!possible)
+    return error_set(
+        error, CAROM_INVALID_ARGUMENT,
+        "%s: contact_count is %d and dimension is %d; expected 1 to 3 dimensions and at "
+        "most %d unknowns",
+        path, p->contact_count, p->dimension, MAX_UNKNOWNS);
+  if (p->contact_count == 0 || (p->A != NULL && p->b != NULL && p->mu != NULL)) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_ARGUMENT, "%s: A, b or mu of the program is NULL", path);
+}
+
 carom_status carom_cone_program_write(const carom_cone_program *program, const char *path,
                                       carom_error *error) {
   REQUIRE(program, error);
   REQUIRE(path, error);
+  carom_status status = check_program(program, path, error);
+  if (status != CAROM_OK) return status;
   // the text is made in memory, so that a full disk shows in one place
   char *text = NULL;
   size_t length = 0;
@@ -63,8 +78,8 @@ carom_status carom_cone_program_write(const carom_cone_program *program, const c
   bool complete = ferror(out) == 0;
   complete = fclose(out) == 0 && complete;
   atomic_file file;
-  carom_status status = complete ? atomic_file_open(path, &file, error)
-                                 : error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  status = complete ? atomic_file_open(path, &file, error)
+                    : error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   if (status == CAROM_OK) {
     status = atomic_file_write(&file, text, length, error);
     if (status == CAROM_OK) {
@@ -192,10 +207,8 @@ static carom_status take_program(const char *path, const json_t *root, carom_con
   }
   if (status != CAROM_OK) return status;
   size_t count = (size_t)p->contact_count, size = count * (size_t)p->dimension;
-  double *A = size_allocate_zero(size * size, sizeof(double));
-  double *b = size_allocate_zero(size, sizeof(double));
-  double *mu = size_allocate_zero(count, sizeof(double));
-  double *lower = size_allocate_zero(count, sizeof(double));
+  double *A = calloc(size * size + 1, sizeof(double)), *b = calloc(size + 1, sizeof(double));
+  double *mu = calloc(count + 1, sizeof(double)), *lower = calloc(count + 1, sizeof(double));
   p->A = A, p->b = b, p->mu = mu, p->lower = lower;
   if (A == NULL || b == NULL || mu == NULL || lower == NULL) {
     return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);

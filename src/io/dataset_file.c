@@ -1,11 +1,11 @@
 #include "io/dataset_file.h"
 
 #include "base/error.h"
-#include "base/size.h"
 #include "io/h5_file.h"
 #include "io/trajectory_file.h"
 #include "learn/chunks.h"
 #include "learn/dataset.h"
+#include "learn/options.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static item_name item(int split, const char *name) {
 
 static carom_status write_times(h5_writer *writer, int split, int states, double dt,
                                 carom_error *error) {
-  double *t = size_allocate((size_t)states, sizeof(double));
+  double *t = malloc(sizeof(double) * ((size_t)states + 1));
   if (t == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   for (int k = 0; k < states; k++) t[k] = k * dt;
   const h5_axis axis = {"states", states};
@@ -80,7 +80,7 @@ static carom_status read_contacts(h5_reader *reader, const carom_system *system,
   const item_name name = item(split, "contact");
   if (h5_has_dataset(reader, name.text))
     return h5_read_flags(reader, name.text, 2, axes, &chunks->contact, error);
-  chunks->contact = size_allocate_zero(states, 1);
+  chunks->contact = calloc(states + 1, 1);
   if (chunks->contact == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return contacts_find(system, chunks, error);
 }
@@ -212,8 +212,11 @@ carom_status carom_dataset_read(const carom_system *system, const char *path,
   REQUIRE(system, error);
   REQUIRE(path, error);
   REQUIRE(dataset, error);
+  carom_status status =
+      options != NULL ? options_check(&dataset_option_table, options, error) : CAROM_OK;
+  if (status != CAROM_OK) return status;
   dataset_target target = {.system = system};
-  carom_status status = h5_read_file(path, read_target, &target, error);
+  status = h5_read_file(path, read_target, &target, error);
   if (status == CAROM_OK && target.made == NULL) {
     status = cut(&target, options, dataset, error);
   } else if (status == CAROM_OK) {

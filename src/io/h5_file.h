@@ -38,6 +38,8 @@ carom_status h5_write_doubles(h5_writer *writer, const char *name, int rank, con
                               const double *values, carom_error *error);
 carom_status h5_write_bytes(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
                             const uint8_t *values, carom_error *error);
+carom_status h5_write_ints(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
+                           const int *values, carom_error *error);
 carom_status h5_write_text_attribute(h5_writer *writer, const char *name, const char *text,
                                      carom_error *error);
 carom_status h5_write_number_attribute(h5_writer *writer, const char *name, double value,

@@ -5,6 +5,7 @@
 #include "io/h5_session.h"
 #include "io/seal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 enum { MEMORY_INCREMENT = 1 << 20 };
 
 /* What a dataset holds. */
-typedef enum element { ELEMENT_DOUBLE, ELEMENT_BYTE } element;
+typedef enum element { ELEMENT_DOUBLE, ELEMENT_BYTE, ELEMENT_INT } element;
 
 struct h5_writer {
   hid_t file;
@@ -78,8 +79,9 @@ carom_status h5_write_group(h5_writer *writer, const char *name, carom_error *er
 
 static bool write_dataset(hid_t file, const char *name, int rank, const h5_axis *axes, element kind,
                           const void *values) {
-  hid_t stored = kind == ELEMENT_DOUBLE ? H5T_IEEE_F64LE : H5T_STD_U8LE;
-  hid_t given = kind == ELEMENT_DOUBLE ? H5T_NATIVE_DOUBLE : H5T_NATIVE_UINT8;
+  const hid_t stored_types[] = {H5T_IEEE_F64LE, H5T_STD_U8LE, H5T_STD_I32LE};
+  const hid_t given_types[] = {H5T_NATIVE_DOUBLE, H5T_NATIVE_UINT8, H5T_NATIVE_INT};
+  hid_t stored = stored_types[kind], given = given_types[kind];
   hsize_t shape[H5_MAX_RANK];
   for (int k = 0; k < rank; k++) shape[k] = (hsize_t)axes[k].size;
   hid_t space = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, shape, NULL);
@@ -97,8 +99,22 @@ static bool write_dataset(hid_t file, const char *name, int rank, const h5_axis 
   return written;
 }
 
+// sizes that cannot be, and arrays that are not there
+static carom_status check_array(const h5_writer *writer, const char *name, int rank,
+                                const h5_axis *axes, const void *values, carom_error *error) {
+  for (int k = 0; k < rank; k++)
+    if (axes[k].size < 0)
+      return error_set(error, CAROM_INVALID_ARGUMENT, "%s: the number of %s of /%s is %d",
+                       writer->output.target, axes[k].name, name, axes[k].size);
+  if (values != NULL || h5_element_count(rank, axes) == 0) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_ARGUMENT, "%s: the array of /%s is NULL",
+                   writer->output.target, name);
+}
+
 static carom_status write_array(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
                                 element kind, const void *values, carom_error *error) {
+  const carom_status status = check_array(writer, name, rank, axes, values, error);
+  if (status != CAROM_OK) return status;
   const h5_session session = h5_session_begin();
   bool written = write_dataset(writer->file, name, rank, axes, kind, values);
   h5_session_end(session);
@@ -115,6 +131,11 @@ carom_status h5_write_doubles(h5_writer *writer, const char *name, int rank, con
 carom_status h5_write_bytes(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
                             const uint8_t *values, carom_error *error) {
   return write_array(writer, name, rank, axes, ELEMENT_BYTE, values, error);
+}
+
+carom_status h5_write_ints(h5_writer *writer, const char *name, int rank, const h5_axis *axes,
+                           const int *values, carom_error *error) {
+  return write_array(writer, name, rank, axes, ELEMENT_INT, values, error);
 }
 
 static bool write_attribute(hid_t file, const char *name, hid_t type, const void *value) {
@@ -154,6 +175,10 @@ carom_status h5_write_number_attribute(h5_writer *writer, const char *name, doub
 }
 
 carom_status h5_write_origin(h5_writer *writer, const char *scene, double dt, carom_error *error) {
+  if (!(dt >= 0 && isfinite(dt)))
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "%s: the time step is %g, must be positive, or 0 if it is not known",
+                     writer->output.target, dt);
   carom_status status = h5_write_text_attribute(writer, "carom_version", CAROM_VERSION, error);
   if (status == CAROM_OK) status = h5_write_text_attribute(writer, "scene", scene, error);
   if (status == CAROM_OK && dt != 0.0) status = h5_write_number_attribute(writer, "dt", dt, error);

@@ -12,9 +12,15 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+// by its name; what has none, as a number
+static json_t *contact_json(carom_contact_model contact) {
+  const bool known = contact == CAROM_CM || contact == CAROM_CMR;
+  return known ? json_string(contact_choices[contact]) : json_integer((json_int_t)contact);
+}
+
 static json_t *dataset_json(const carom_run_config *c) {
   json_t *object = options_json(&dataset_option_table, &c->dataset);
-  json_object_set_new(object, "contact", json_string(contact_choices[c->data_contact]));
+  json_object_set_new(object, "contact", contact_json(c->data_contact));
   return object;
 }
 
@@ -26,10 +32,26 @@ json_t *run_config_json(const carom_run_config *c) {
                    options_json(&model_option_table, &c->model), "dataset", dataset_json(c));
 }
 
+// what could not be read again is not written
+static carom_status check_config(const carom_run_config *c, const char *path, carom_error *error) {
+  if (c->scene == NULL || c->data == NULL)
+    return error_null(error, "carom_run_config_write",
+                      c->scene == NULL ? "config->scene" : "config->data");
+  carom_status status = options_check(&trainer_option_table, &c->train, error);
+  if (status == CAROM_OK) status = options_check(&model_option_table, &c->model, error);
+  if (status == CAROM_OK) status = options_check(&dataset_option_table, &c->dataset, error);
+  if (status != CAROM_OK) return error_prefix(error, "%s", path);
+  if (c->data_contact == CAROM_CM || c->data_contact == CAROM_CMR) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_ARGUMENT, "%s: data_contact is %d, must be cm or cmr", path,
+                   (int)c->data_contact);
+}
+
 carom_status carom_run_config_write(const carom_run_config *config, const char *path,
                                     carom_error *error) {
   REQUIRE(config, error);
   REQUIRE(path, error);
+  const carom_status possible = check_config(config, path, error);
+  if (possible != CAROM_OK) return possible;
   json_t *document = run_config_json(config);
   char *text = json_dumps(document, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
   char *line = NULL;

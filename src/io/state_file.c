@@ -12,8 +12,11 @@ carom_status carom_states_write(const carom_states *states, const carom_system *
   REQUIRE(states, error);
   REQUIRE(system, error);
   REQUIRE(path, error);
+  carom_status status =
+      trajectory_check_shape(system, path, states->point_count, states->dimension, error);
+  if (status != CAROM_OK) return status;
   h5_writer *writer;
-  carom_status status = h5_writer_create(path, &writer, error);
+  status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
   const carom_system_info info = carom_system_describe(system);
   const h5_axis axes[] = {{"samples", states->batch},

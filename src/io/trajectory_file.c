@@ -1,7 +1,6 @@
 #include "io/trajectory_file.h"
 
 #include "base/error.h"
-#include "base/size.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,11 +9,33 @@ static carom_status write_times(h5_writer *writer, const carom_trajectories *dat
                                 carom_error *error) {
   const h5_axis axis = {"states", data->state_count};
   if (data->t != NULL) return h5_write_doubles(writer, "t", 1, &axis, data->t, error);
-  double *t = size_allocate((size_t)data->state_count, sizeof(double));
+  if (data->dt == 0) return CAROM_OK; // not known
+  double *t = malloc(sizeof(double) * ((size_t)data->state_count + 1));
   if (t == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   for (int k = 0; k < data->state_count; k++) t[k] = k * data->dt;
   carom_status status = h5_write_doubles(writer, "t", 1, &axis, t, error);
   free(t);
+  return status;
+}
+
+carom_status trajectory_check_shape(const carom_system *system, const char *path, int point_count,
+                                    int dimension, carom_error *error) {
+  const carom_system_info info = carom_system_describe(system);
+  if (point_count == info.point_count && dimension == info.dimension) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "%s: states of %d points in %d dimensions are none of %s, which has %d in %d",
+                   path, point_count, dimension, info.name, info.point_count, info.dimension);
+}
+
+static carom_status check_written(const carom_system *system, const carom_trajectories *data,
+                                  const char *path, carom_error *error) {
+  carom_status status =
+      trajectory_check_shape(system, path, data->point_count, data->dimension, error);
+  for (int k = 0; data->lengths != NULL && k < data->batch && status == CAROM_OK; k++)
+    if (data->lengths[k] < 0 || data->lengths[k] > data->state_count)
+      status = error_set(error, CAROM_INVALID_ARGUMENT,
+                         "%s: lengths[%d] is %d, must be a number of states from 0 to %d", path, k,
+                         data->lengths[k], data->state_count);
   return status;
 }
 
@@ -24,8 +45,10 @@ carom_status carom_trajectories_write(const carom_trajectories *trajectories,
   REQUIRE(trajectories, error);
   REQUIRE(system, error);
   REQUIRE(path, error);
+  carom_status status = check_written(system, trajectories, path, error);
+  if (status != CAROM_OK) return status;
   h5_writer *writer;
-  carom_status status = h5_writer_create(path, &writer, error);
+  status = h5_writer_create(path, &writer, error);
   if (status != CAROM_OK) return status;
   const h5_axis axes[] = {{"samples", trajectories->batch},
                           {"states", trajectories->state_count},
@@ -33,7 +56,10 @@ carom_status carom_trajectories_write(const carom_trajectories *trajectories,
                           {"dimension", trajectories->dimension}};
   status = h5_write_origin(writer, carom_system_describe(system).json, trajectories->dt, error);
   if (status == CAROM_OK) status = h5_write_doubles(writer, "x", 4, axes, trajectories->x, error);
-  if (status == CAROM_OK) status = h5_write_doubles(writer, "v", 4, axes, trajectories->v, error);
+  if (status == CAROM_OK && trajectories->v != NULL)
+    status = h5_write_doubles(writer, "v", 4, axes, trajectories->v, error);
+  if (status == CAROM_OK && trajectories->lengths != NULL)
+    status = h5_write_ints(writer, "length", 1, axes, trajectories->lengths, error);
   if (status == CAROM_OK) status = write_times(writer, trajectories, error);
   if (status == CAROM_OK && trajectories->contact != NULL) {
     status = h5_write_bytes(writer, "contact", 2, axes, trajectories->contact, error);
@@ -134,7 +160,7 @@ static carom_status read_lengths(h5_reader *reader, carom_trajectories *data, ca
   double *values;
   carom_status status = h5_read_doubles(reader, "length", 1, &axis, &values, error);
   if (status != CAROM_OK) return status;
-  data->lengths = size_allocate_zero((size_t)data->batch, sizeof *data->lengths);
+  data->lengths = calloc((size_t)data->batch + 1, sizeof *data->lengths);
   if (data->lengths == NULL) status = error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   for (int k = 0; k < data->batch && status == CAROM_OK; k++) {
     if (values[k] >= 0 && values[k] <= data->state_count && values[k] == floor(values[k]))

@@ -28,6 +28,10 @@
 #define TIME_JITTER 0.01
 #define TIME_DRIFT 0.001
 
+/* Whether states of this shape are states of the system; `path` is where they would go. */
+carom_status trajectory_check_shape(const carom_system *system, const char *path, int point_count,
+                                    int dimension, carom_error *error);
+
 /* carom_trajectories_read from a file that is open. */
 carom_status trajectory_read(h5_reader *reader, const carom_system *system,
                              carom_trajectories *data, carom_error *error);

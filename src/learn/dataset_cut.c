@@ -3,7 +3,6 @@
  * a split got of their runs, its pieces, chunks are cut that do not overlap, in rounds of one chunk from each piece,
  * until there are as many as wanted or no more. */
 #include "base/error.h"
-#include "base/size.h"
 #include "learn/chunks.h"
 #include "learn/dataset.h"
 #include "learn/noise.h"
@@ -50,10 +49,10 @@ static carom_status cutter_init(cutter *c, carom_error *error) {
   const recording *r = &c->r;
   size_t states = (size_t)r->count * (size_t)r->states;
   size_t pieces = (size_t)r->run_count + (size_t)r->count * SPLIT_COUNT;
-  c->taken = size_allocate_zero(states, 1);
+  c->taken = calloc(states + 1, 1);
   c->pieces = calloc(pieces, sizeof *c->pieces);
   c->order = calloc(pieces, sizeof *c->order);
-  c->starts = size_allocate_zero((size_t)largest_split(c->options), sizeof *c->starts);
+  c->starts = calloc((size_t)largest_split(c->options) + 1, sizeof *c->starts);
   if (c->taken != NULL && c->pieces != NULL && c->order != NULL && c->starts != NULL)
     return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to cut %d trajectories of %d states",
@@ -255,10 +254,16 @@ static carom_status cut_all(cutter *c, const carom_system *system, const carom_t
   return status;
 }
 
-static carom_status check_arguments(const carom_dataset_options *options,
+static carom_status check_arguments(const carom_system *system,
+                                    const carom_dataset_options *options,
                                     const carom_trajectories *given, carom_error *error) {
   carom_status status = options_check(&dataset_option_table, options, error);
   if (status != CAROM_OK) return status;
+  if (given->point_count != system->point_count || given->dimension != system->dimension)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "states of %d points in %d dimensions are none of %s, which has %d in %d",
+                     given->point_count, given->dimension, system->name, system->point_count,
+                     system->dimension);
   if (!(given->dt > 0) || !isfinite(given->dt))
     return error_set(error, CAROM_INVALID_ARGUMENT, "the time step is %g, must be positive",
                      given->dt);
@@ -282,7 +287,7 @@ carom_status carom_dataset_from_trajectories(const carom_system *system,
   REQUIRE(trajectories->x, error);
   REQUIRE(options, error);
   REQUIRE(dataset, error);
-  carom_status status = check_arguments(options, trajectories, error);
+  carom_status status = check_arguments(system, options, trajectories, error);
   if (status != CAROM_OK) return status;
   carom_dataset *made = calloc(1, sizeof *made);
   if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a data set");

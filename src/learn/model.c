@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/size.h"
+#include "base/threads.h"
 #include "learn/options.h"
 #include "learn/units.h"
 
@@ -247,5 +248,6 @@ void carom_model_theta(const carom_model *m, double *theta) {
 }
 
 void carom_model_set_threads(carom_model *model, int threads) {
-  if (model != NULL) model->options.threads = threads > 0 ? threads : 0;
+  if (model == NULL) return;
+  model->options.threads = threads > MAX_THREADS ? MAX_THREADS : threads > 0 ? threads : 0;
 }

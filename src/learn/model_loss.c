@@ -1,4 +1,5 @@
 /* Predictions of a model, the loss and its gradient. */
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,15 +221,16 @@ carom_status carom_model_predict(carom_model *model, int batch, int steps, const
   REQUIRE(v0, error);
   REQUIRE(x, error);
   REQUIRE(v, error);
-  if (batch < 1 || steps < 0)
+  if (batch < 1 || steps < 0 || steps == INT_MAX)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_model_predict: batch is %d and steps is %d; they must be at least 1 "
-                     "and 0",
-                     batch, steps);
+                     "and from 0 to %d",
+                     batch, steps, INT_MAX - 1);
   carom_model *m = model;
   batch_executor b;
   prediction_batch(&b, m, steps, batch < LEARN_SHARD ? batch : LEARN_SHARD, BATCH_FORWARD);
   carom_status status = batch_reserve(&b, batch, false, error);
+  if (status == CAROM_OK) status = batch_check_states(&b, x0, v0, error);
   if (status == CAROM_OK) status = take_parameters(m, error);
   if (status == CAROM_OK) {
     gemm_begin();

@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "base/size.h"
 #include "learn/options.h"
 
 #include <math.h>
@@ -53,6 +52,9 @@ static carom_status check_dataset(const carom_model *model, const carom_dataset 
   const int width = info.point_count * info.dimension;
   if (dataset->train.count < 1)
     return error_set(error, CAROM_INVALID_DATA, "the data has no training chunks");
+  if (!(dataset->dt > 0) || !isfinite(dataset->dt))
+    return error_set(error, CAROM_INVALID_DATA, "the time step of the data is %g, must be positive",
+                     dataset->dt);
   if (!(fabs(dataset->dt - dt) <= 1e-9 * dt)) {
     return error_set(error, CAROM_INVALID_DATA,
                      "the data has the time step %.9g, the model %.9g; make the model with "
@@ -108,7 +110,7 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
     t->state.best_loss = INFINITY;
     t->data_hash = hash_dataset(model, dataset);
     t->order = malloc(sizeof(int) * (size_t)dataset->train.count);
-    t->gradient = size_allocate((size_t)size, sizeof(double));
+    t->gradient = malloc(sizeof(double) * ((size_t)size + 1));
   }
   if (t == NULL || t->order == NULL || t->gradient == NULL || !adamw_init(&t->optimizer, size)) {
     carom_trainer_destroy(t);

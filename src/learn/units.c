@@ -91,6 +91,9 @@ carom_status carom_model_options_by_data(carom_model_options *options, const car
   const carom_chunks *chunks = &dataset->train;
   if (chunks->count < 1 || chunks->states < 1 || chunks->x == NULL || chunks->v == NULL)
     return error_set(error, CAROM_INVALID_DATA, "the data has no training chunks");
+  if (!usable(dataset->dt))
+    return error_set(error, CAROM_INVALID_DATA, "the time step of the data is %g, must be positive",
+                     dataset->dt);
   const spread a = spread_of(system, chunks);
   const double numbers = (double)a.count * system->dimension;
   const double duration = dataset->dt * chunks->states;

@@ -56,6 +56,10 @@ void batch_set_threads(batch_executor *b, int threads);
  * is kept. */
 carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom_error *error);
 
+/* Whether the initial states of all samples are finite numbers. */
+carom_status batch_check_states(const batch_executor *b, const double *x0, const double *v0,
+                                carom_error *error);
+
 /* Runs the reserved samples. Counters are in `report` also where it fails. */
 carom_status batch_run(batch_executor *b, const batch_states *states, carom_error *error);
 

@@ -5,7 +5,6 @@
 #include "rollout/batch.h"
 #include "rollout/rollout_options.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 struct carom_rollout {
@@ -90,13 +89,7 @@ static carom_status check_inputs(const carom_rollout *r, const double *theta, co
                                  const double *v0, carom_error *error) {
   carom_status status = carom_parameters_check(r->system, theta, error);
   if (status != CAROM_OK) return status;
-  size_t size = (size_t)r->system->coordinate_count;
-  for (size_t i = 0; i < (size_t)r->batch.job.batch * size; i++)
-    if (!isfinite(x0[i]) || !isfinite(v0[i]))
-      return error_set(error, CAROM_INVALID_DATA,
-                       "initial state of sample %zu is not finite at coordinate %zu", i / size,
-                       i % size);
-  return CAROM_OK;
+  return batch_check_states(&r->batch, x0, v0, error);
 }
 
 static carom_status rollout_execute(carom_rollout *r, const double *theta, const double *x0,

@@ -17,12 +17,7 @@
 /* ---- thunks: systems and parameters ---------------------------------------------------------- */
 
 static outcome try_status_text(trial *t) {
-  (void)t;
-  return (outcome){.harmless = carom_status_text((carom_status)99) != NULL};
-}
-
-static outcome try_error_set(trial *t) {
-  return (outcome){.status = carom_error_set(ERROR, CAROM_OK, P(format, "%s"), "well")};
+  return (outcome){.harmless = carom_status_text(N(status, CAROM_OK)) != NULL};
 }
 
 static outcome try_name_nearest(trial *t) {
@@ -100,7 +95,8 @@ static outcome try_system_sample(trial *t) {
 
 static outcome try_system_check_states(trial *t) {
   return (outcome){.status = carom_system_check_states(P(system, have.system), N(count, BATCH),
-                                                       P(x, have.x0), P(v, have.v0), 1e-6, ERROR)};
+                                                       P(x, have.x0), P(v, have.v0),
+                                                       D(tolerance, 1e-6), ERROR)};
 }
 
 static outcome try_parameters_count(trial *t) {
@@ -108,7 +104,8 @@ static outcome try_parameters_count(trial *t) {
 }
 
 static outcome try_parameters_segment(trial *t) {
-  const carom_segment_info info = carom_parameters_segment(P(system, have.system), CAROM_FRICTION);
+  const carom_segment_info info =
+      carom_parameters_segment(P(system, have.system), N(segment, CAROM_FRICTION));
   return (outcome){.harmless = info.size == 0 && strlen(info.name) == 0};
 }
 
@@ -192,8 +189,7 @@ static outcome try_cone_default_options(trial *t) {
 }
 
 static outcome try_cone_status_text(trial *t) {
-  (void)t;
-  return (outcome){.harmless = carom_cone_status_text((carom_cone_status)99) != NULL};
+  return (outcome){.harmless = carom_cone_status_text(N(status, CAROM_CONE_SOLVED)) != NULL};
 }
 
 static outcome try_cone_solver_create(trial *t) {
@@ -214,11 +210,11 @@ static outcome try_cone_solver_destroy(trial *t) {
 
 static outcome try_cone_solver_solve(trial *t) {
   const carom_cone_program program = small_program();
-  const carom_cone_options options = carom_cone_default_options();
+  carom_cone_options options = carom_cone_default_options();
   double f[2];
   carom_cone_info info;
   return (outcome){.status = carom_cone_solver_solve(P(solver, have.solver), P(program, &program),
-                                                     P(options, &options), P(f, f), P(info, &info),
+                                                     O(options, options), P(f, f), P(info, &info),
                                                      ERROR)};
 }
 
@@ -262,14 +258,14 @@ carom_rollout_options small_rollout_options(void) {
 }
 
 static outcome try_rollout_default_options(trial *t) {
-  const carom_rollout_options options = carom_rollout_default_options(P(system, have.system));
+  carom_rollout_options options = carom_rollout_default_options(P(system, have.system));
   return (outcome){.harmless = options.steps == 0 && options.dt == 0 && options.substeps == 1};
 }
 
 static outcome try_rollout_create(trial *t) {
-  const carom_rollout_options options = small_rollout_options();
+  carom_rollout_options options = small_rollout_options();
   carom_rollout *made = garbage;
-  outcome o = {.status = carom_rollout_create(P(system, have.system), P(options, &options),
+  outcome o = {.status = carom_rollout_create(P(system, have.system), O(options, options),
                                               N(batch, BATCH), P(rollout, &made), ERROR)};
   o.made = made;
   if (made != garbage) carom_rollout_destroy(made);
@@ -277,7 +273,7 @@ static outcome try_rollout_create(trial *t) {
 }
 
 static outcome try_rollout_destroy(trial *t) {
-  const carom_rollout_options options = small_rollout_options();
+  carom_rollout_options options = small_rollout_options();
   carom_rollout *made;
   assert_int_equal(carom_rollout_create(have.system, &options, BATCH, &made, NULL), CAROM_OK);
   carom_rollout_destroy(P(rollout, made));
@@ -324,11 +320,11 @@ static outcome try_rollout_failure(trial *t) {
 }
 
 static outcome try_system_simulate(trial *t) {
-  const carom_rollout_options options = small_rollout_options();
+  carom_rollout_options options = small_rollout_options();
   uint8_t contacts[BATCH * (STEPS + 1)];
   carom_report report;
   return (outcome){.status = carom_system_simulate(
-                       P(system, have.system), P(options, &options), P(theta, have.theta),
+                       P(system, have.system), O(options, options), P(theta, have.theta),
                        N(batch, BATCH), P(x0, have.x0), P(v0, have.v0), P(x, have.x), P(v, have.v),
                        P(contacts, contacts), P(report, &report), ERROR)};
 }
@@ -411,7 +407,6 @@ static outcome try_file_check(trial *t) {
 
 const public_call engine_calls[] = {
     ROW(status_text, ""),
-    ROW(error_set, ""),
     ROW(name_nearest, ""),
     ROW(version, ""),
     ROW(version_number, ""),
@@ -424,8 +419,8 @@ const public_call engine_calls[] = {
     ROW(system_describe, ""),
     ROW(system_body_id, ""),
     ROW(system_contact_label, ""),
-    ROW(system_sample, ""),
-    ROW(system_check_states, ""),
+    TRUSTING_ROW(system_sample, "", "count"),
+    TRUSTING_ROW(system_check_states, "", "count"),
     ROW(parameters_count, ""),
     ROW(parameters_segment, ""),
     ROW(parameters_default, ""),
@@ -439,7 +434,7 @@ const public_call engine_calls[] = {
     ROW(cone_solver_vjp, "A_bar b_bar mu_bar lower_bar"),
     ROW(rollout_default_options, ""),
     ROW(report_add, ""),
-    ROW(rollout_create, ""),
+    TRUSTING_ROW(rollout_create, "", "options.substeps"),
     ROW(rollout_destroy, ""),
     ROW(rollout_run, "theta"),
     ROW(rollout_run_count, ""),
@@ -450,7 +445,7 @@ const public_call engine_calls[] = {
     ROW(rollout_vjp, "x_bar v_bar x0_bar v0_bar theta_bar"),
     ROW(rollout_failure_count, ""),
     ROW(rollout_failure, ""),
-    ROW(system_simulate, "theta contacts report"),
+    TRUSTING_ROW(system_simulate, "theta contacts report", "batch options.steps options.substeps"),
     ROW(system_energy, "theta kinetic potential"),
     ROW(system_body_is_rigid, ""),
     ROW(states_read, ""),

@@ -34,20 +34,27 @@ static argument read_argument(const char *begin, const char *end) {
   argument a = {.kind = OTHER};
   while (begin < end && (*begin == ' ' || *begin == '\n')) begin++;
   last_word(begin, end, a.name, sizeof a.name);
+  const char *name = end - strlen(a.name);
+  while (name > begin && strncmp(name, a.name, strlen(a.name)) != 0) name--;
+  last_word(begin, name, a.type, sizeof a.type);
   if (contains(begin, end, "**"))
     a.kind = OUT_POINTER;
   else if (contains(begin, end, "*") || contains(begin, end, "_callback "))
     a.kind = POINTER;
   else if (strncmp(begin, "int ", 4) == 0)
     a.kind = INTEGER;
+  else if (strncmp(begin, "double ", 7) == 0)
+    a.kind = NUMBER;
+  else if (strncmp(begin, "carom_", 6) == 0)
+    a.kind = ENUMERATION;
   return a;
 }
 
 static void read_function(function_list *list, const char *begin, const char *end) {
   assert_true(list->count < MOST_FUNCTIONS);
   function *f = &list->functions[list->count++];
-  const char *open = strchr(begin, '('), *close = strchr(open, ')');
-  assert_true(close < end);
+  const char *open = strchr(begin, '('), *close = end;
+  while (*close != ')') close--;
   last_word(begin, open, f->name, sizeof f->name);
   f->returns_status = strncmp(begin, "carom_status ", 13) == 0;
   for (const char *at = open + 1; at < close;) {

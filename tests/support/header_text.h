@@ -7,10 +7,18 @@
 enum { MOST_ARGUMENTS = 16, MOST_FUNCTIONS = 200 };
 
 /* Callbacks are pointers; an out-pointer is a pointer to a pointer. */
-typedef enum argument_kind { POINTER, OUT_POINTER, INTEGER, OTHER } argument_kind;
+typedef enum argument_kind {
+  POINTER,
+  OUT_POINTER,
+  INTEGER,
+  ENUMERATION,
+  NUMBER,
+  OTHER
+} argument_kind;
 
 typedef struct argument {
   char name[32];
+  char type[40]; /* its last word: "carom_model_options" */
   argument_kind kind;
 } argument;
 

@@ -25,23 +25,23 @@ carom_dataset_options small_dataset_options(void) {
 }
 
 static outcome try_dataset_default_options(trial *t) {
-  const carom_dataset_options options = carom_dataset_default_options(P(system, have.system));
+  carom_dataset_options options = carom_dataset_default_options(P(system, have.system));
   return (outcome){.harmless = options.steps == 0 && options.chunk > 0};
 }
 
 static outcome try_dataset_generate(trial *t) {
-  const carom_rollout_options simulation = small_rollout_options();
-  const carom_dataset_options options = small_dataset_options();
+  carom_rollout_options simulation = small_rollout_options();
+  carom_dataset_options options = small_dataset_options();
   carom_dataset *made = garbage;
-  outcome o = {.status = carom_dataset_generate(P(system, have.system), P(simulation, &simulation),
-                                                P(options, &options), P(dataset, &made), ERROR)};
+  outcome o = {.status = carom_dataset_generate(P(system, have.system), O(simulation, simulation),
+                                                O(options, options), P(dataset, &made), ERROR)};
   o.made = made;
   if (made != garbage) carom_dataset_destroy(made);
   return o;
 }
 
 static outcome try_dataset_from_trajectories(trial *t) {
-  const carom_dataset_options options = small_dataset_options();
+  carom_dataset_options options = small_dataset_options();
   assert_int_equal(carom_rollout_run(have.rollout, NULL, have.x0, have.v0, NULL), CAROM_OK);
   carom_trajectories given = some_trajectories();
   given.batch = BATCH;
@@ -51,14 +51,14 @@ static outcome try_dataset_from_trajectories(trial *t) {
   carom_dataset *made = garbage;
   outcome o = {.status =
                    carom_dataset_from_trajectories(P(system, have.system), P(trajectories, &given),
-                                                   P(options, &options), P(dataset, &made), ERROR)};
+                                                   O(options, options), P(dataset, &made), ERROR)};
   o.made = made;
   if (made != garbage) carom_dataset_destroy(made);
   return o;
 }
 
 carom_dataset *make_dataset(void) {
-  const carom_dataset_options options = small_dataset_options();
+  carom_dataset_options options = small_dataset_options();
   carom_dataset *made;
   assert_int_equal(carom_dataset_generate(have.system, NULL, &options, &made, NULL), CAROM_OK);
   return made;
@@ -80,14 +80,14 @@ carom_model_options small_model_options(void) {
 }
 
 carom_model *make_model(void) {
-  const carom_model_options options = small_model_options();
+  carom_model_options options = small_model_options();
   carom_model *made;
   assert_int_equal(carom_model_create(have.system, &options, &made, NULL), CAROM_OK);
   return made;
 }
 
 static outcome try_model_default_options(trial *t) {
-  const carom_model_options options = carom_model_default_options(P(system, have.system));
+  carom_model_options options = carom_model_default_options(P(system, have.system));
   return (outcome){.harmless = options.dt == 0 && options.hidden_layers > 0};
 }
 
@@ -103,19 +103,19 @@ static outcome try_model_name(trial *t) {
 static outcome try_model_options_by_name(trial *t) {
   carom_model_options options = small_model_options();
   return (outcome){
-      .status = carom_model_options_by_name(P(options, &options), P(name, "cm-cd-chnn"), ERROR)};
+      .status = carom_model_options_by_name(O(options, options), P(name, "cm-cd-chnn"), ERROR)};
 }
 
 static outcome try_model_options_check(trial *t) {
-  const carom_model_options options = small_model_options();
+  carom_model_options options = small_model_options();
   return (outcome){
-      .status = carom_model_options_check(P(options, &options), P(system, have.system), ERROR)};
+      .status = carom_model_options_check(O(options, options), P(system, have.system), ERROR)};
 }
 
 static outcome try_model_create(trial *t) {
-  const carom_model_options options = small_model_options();
+  carom_model_options options = small_model_options();
   carom_model *made = garbage;
-  outcome o = {.status = carom_model_create(P(system, have.system), P(options, &options),
+  outcome o = {.status = carom_model_create(P(system, have.system), O(options, options),
                                             P(model, &made), ERROR)};
   o.made = made;
   if (made != garbage) carom_model_destroy(made);
@@ -206,17 +206,17 @@ static outcome try_trainer_paper_options(trial *t) {
 }
 
 static outcome try_trainer_create(trial *t) {
-  const carom_trainer_options options = small_trainer_options();
+  carom_trainer_options options = small_trainer_options();
   carom_trainer *made = garbage;
   outcome o = {.status = carom_trainer_create(P(model, have.model), P(dataset, have.dataset),
-                                              P(options, &options), P(trainer, &made), ERROR)};
+                                              O(options, options), P(trainer, &made), ERROR)};
   o.made = made;
   if (made != garbage) carom_trainer_destroy(made);
   return o;
 }
 
 carom_trainer *make_trainer(void) {
-  const carom_trainer_options options = small_trainer_options();
+  carom_trainer_options options = small_trainer_options();
   carom_trainer *made;
   assert_int_equal(carom_trainer_create(have.model, have.dataset, &options, &made, NULL), CAROM_OK);
   return made;
@@ -259,24 +259,23 @@ static outcome try_trainer_run(trial *t) {
 }
 
 static outcome try_dataset_split(trial *t) {
-  return (outcome){.harmless = carom_dataset_split(P(dataset, have.dataset), CAROM_TRAIN) == NULL};
+  return (outcome){
+      .harmless = carom_dataset_split(P(dataset, have.dataset), N(split, CAROM_TRAIN)) == NULL};
 }
 
 static outcome try_split_name(trial *t) {
-  (void)t;
-  return (outcome){.harmless = strlen(carom_split_name((carom_split)99)) == 0};
+  return (outcome){.harmless = strlen(carom_split_name(N(split, CAROM_TRAIN))) == 0};
 }
 
 static outcome try_velocity_name(trial *t) {
-  (void)t;
-  return (outcome){.harmless = strlen(carom_velocity_name((carom_velocity)99)) == 0};
+  return (outcome){.harmless = strlen(carom_velocity_name(N(velocity, CAROM_VELOCITY_GIVEN))) == 0};
 }
 
 static outcome try_dataset_read(trial *t) {
-  const carom_dataset_options options = small_dataset_options();
+  carom_dataset_options options = small_dataset_options();
   carom_dataset *made = garbage;
   outcome o = {.status = carom_dataset_read(P(system, have.system), P(path, "dataset.h5"),
-                                            P(options, &options), P(dataset, &made), ERROR)};
+                                            O(options, options), P(dataset, &made), ERROR)};
   o.made = made;
   if (made != garbage) carom_dataset_destroy(made);
   return o;
@@ -307,7 +306,7 @@ static outcome try_chunks_with_contact(trial *t) {
 static outcome try_model_options_by_data(trial *t) {
   carom_model_options options = small_model_options();
   return (outcome){.status =
-                       carom_model_options_by_data(P(options, &options), P(system, have.system),
+                       carom_model_options_by_data(O(options, options), P(system, have.system),
                                                    P(dataset, have.dataset), ERROR)};
 }
 
@@ -318,8 +317,8 @@ static outcome try_trainer_moves(trial *t) {
 }
 
 static outcome try_model_options_name(trial *t) {
-  const carom_model_options options = small_model_options();
-  return (outcome){.harmless = strlen(carom_model_options_name(P(options, &options))) == 0};
+  carom_model_options options = small_model_options();
+  return (outcome){.harmless = strlen(carom_model_options_name(O(options, options))) == 0};
 }
 
 static outcome try_model_describe(trial *t) {
@@ -377,9 +376,9 @@ static outcome try_model_evaluate(trial *t) {
   carom_evaluation_options options = carom_evaluation_default_options();
   options.steps = STEPS;
   carom_evaluation *made = garbage;
-  outcome o = {.status =
-                   carom_model_evaluate(P(model, have.model), P(dataset, have.dataset), CAROM_TEST,
-                                        P(options, &options), P(evaluation, &made), ERROR)};
+  outcome o = {.status = carom_model_evaluate(P(model, have.model), P(dataset, have.dataset),
+                                              N(split, CAROM_TEST), O(options, options),
+                                              P(evaluation, &made), ERROR)};
   o.made = made;
   if (made != garbage) carom_evaluation_destroy(made);
   return o;
@@ -405,38 +404,37 @@ static outcome try_evaluation_write(trial *t) {
 }
 
 static outcome try_option_count(trial *t) {
-  (void)t;
-  return (outcome){.harmless = carom_option_count((carom_options)99) == 0};
+  return (outcome){.harmless = carom_option_count(N(of, CAROM_MODEL_OPTIONS)) == 0};
 }
 
 static outcome try_option_describe(trial *t) {
   return (outcome){.harmless =
-                       carom_option_describe(CAROM_MODEL_OPTIONS, N(index, 0)).name == NULL};
+                       carom_option_describe(N(of, CAROM_MODEL_OPTIONS), N(index, 0)).name == NULL};
 }
 
 static outcome try_option_set(trial *t) {
   carom_trainer_options options = small_trainer_options();
-  return (outcome){.status = carom_option_set(CAROM_TRAINER_OPTIONS, P(options, (void *)&options),
+  return (outcome){.status = carom_option_set(N(of, CAROM_TRAINER_OPTIONS), O(options, options),
                                               P(name, "epochs"), P(text, "3"), ERROR)};
 }
 
 static outcome try_option_get(trial *t) {
-  const carom_trainer_options options = small_trainer_options();
+  carom_trainer_options options = small_trainer_options();
   char text[64];
   return (outcome){.status =
-                       carom_option_get(CAROM_TRAINER_OPTIONS, P(options, (const void *)&options),
+                       carom_option_get(N(of, CAROM_TRAINER_OPTIONS), O(options, options),
                                         P(name, "epochs"), P(text, text), sizeof text, ERROR)};
 }
 
 static outcome try_options_check(trial *t) {
-  const carom_trainer_options options = small_trainer_options();
-  return (outcome){.status = carom_options_check(CAROM_TRAINER_OPTIONS,
-                                                 P(options, (const void *)&options), ERROR)};
+  carom_trainer_options options = small_trainer_options();
+  return (outcome){
+      .status = carom_options_check(N(of, CAROM_TRAINER_OPTIONS), O(options, options), ERROR)};
 }
 
 static outcome try_options_set_paper(trial *t) {
   carom_trainer_options options = small_trainer_options();
-  carom_options_set_paper(CAROM_TRAINER_OPTIONS, P(options, (void *)&options));
+  carom_options_set_paper(N(of, CAROM_TRAINER_OPTIONS), O(options, options));
   return (outcome){.harmless = true};
 }
 
@@ -492,30 +490,31 @@ static outcome try_system_differs(trial *t) {
 
 const public_call learning_calls[] = {
     ROW(dataset_default_options, ""),
-    ROW(dataset_generate, "simulation"),
+    TRUSTING_ROW(dataset_generate, "simulation",
+                 "simulation.steps simulation.substeps simulation.threads"),
     ROW(dataset_from_trajectories, ""),
     ROW(dataset_destroy, ""),
     ROW(model_default_options, ""),
     ROW(model_name_count, ""),
     ROW(model_name, ""),
-    ROW(model_options_by_name, ""),
+    TRUSTING_ROW(model_options_by_name, "", "options"),
     ROW(model_options_check, ""),
     ROW(model_create, ""),
     ROW(model_destroy, ""),
     ROW(model_parameters, ""),
     ROW(model_array, ""),
     ROW(model_theta, ""),
-    ROW(model_loss, "indices loss gradient report"),
-    ROW(model_predict, "contacts report"),
-    ROW(model_potential, ""),
-    ROW(model_force, ""),
+    TRUSTING_ROW(model_loss, "indices loss gradient report", "count"),
+    TRUSTING_ROW(model_predict, "contacts report", "batch steps"),
+    TRUSTING_ROW(model_potential, "", "count"),
+    TRUSTING_ROW(model_force, "", "count"),
     ROW(model_save, ""),
     ROW(model_load, ""),
     ROW(trainer_default_options, ""),
     ROW(trainer_paper_options, ""),
     ROW(trainer_create, ""),
     ROW(trainer_destroy, ""),
-    ROW(trainer_step, "indices loss"),
+    TRUSTING_ROW(trainer_step, "indices loss", "count"),
     ROW(trainer_epoch, "result"),
     ROW(trainer_run, "callback user"),
     ROW(dataset_split, ""),
@@ -526,7 +525,7 @@ const public_call learning_calls[] = {
     ROW(dataset_is_cut, ""),
     ROW(chunks_count_contacts, ""),
     ROW(chunks_with_contact, ""),
-    ROW(model_options_name, ""),
+    TRUSTING_ROW(model_options_name, "", "options"),
     ROW(model_describe, ""),
     ROW(model_set_threads, ""),
     ROW(model_properties, ""),
@@ -540,7 +539,7 @@ const public_call learning_calls[] = {
     ROW(evaluation_destroy, ""),
     ROW(evaluation_json, ""),
     ROW(evaluation_write, ""),
-    ROW(model_options_by_data, ""),
+    TRUSTING_ROW(model_options_by_data, "", "options"),
     ROW(trainer_moves, "count"),
     ROW(option_count, ""),
     ROW(option_describe, ""),

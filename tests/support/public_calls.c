@@ -22,6 +22,12 @@ bool is_spoilt(trial *t, const char *name) {
   return true;
 }
 
+void *spoilt_options(const trial *t, void *options) {
+  if (t->field == NULL) return NULL;
+  option_set_number(t->field, options, t->number);
+  return options;
+}
+
 const public_call *public_call_at(int index) {
   const public_call *row = engine_calls;
   while (row->function != NULL && index > 0) row++, index--;

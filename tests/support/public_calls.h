@@ -1,10 +1,11 @@
-/* Calls of every public function with one argument spoilt: a pointer that is NULL, an int that is out
- * of range. A new function takes a thunk, which passes pointers by P and ints by N, and a line in the
- * table of engine_calls.c or learning_calls.c. */
+/* Calls of every public function with one argument spoilt: a pointer that is NULL, an int, enum or
+ * double out of range, one field of a struct of options. A new function takes a thunk, which passes
+ * pointers by P, options by O, ints and enums by N, doubles by D, and a line in the table of engine_calls.c or
+ * learning_calls.c. */
 #ifndef CAROM_TESTS_PUBLIC_CALLS_H
 #define CAROM_TESTS_PUBLIC_CALLS_H
 
-#include "carom.h"
+#include "base/option_table.h"
 
 enum { BATCH = 2, STEPS = 4, CHUNK = 3, MOST_NUMBERS = 4096 };
 
@@ -46,7 +47,8 @@ extern void *const garbage;
 /* The argument that is spoilt, if any, and whether the thunk has passed it on. */
 typedef struct trial {
   const char *name;
-  int number; /* what it is, if it is an int; a pointer is NULL */
+  double number; /* what it is, or what the field is; a pointer without a field is NULL */
+  const option_field *field; /* of the options it points to; or NULL */
   bool passed;
   carom_error error;
 } trial;
@@ -59,19 +61,27 @@ typedef struct outcome {
 
 /* Whether it is this argument. Thunks call their trial `t`. */
 bool is_spoilt(trial *t, const char *name);
+/* The options with the field spoilt; NULL if there is none. */
+void *spoilt_options(const trial *t, void *options);
 #define P(name, value) (is_spoilt(t, #name) ? NULL : (value))
-#define N(name, value) (is_spoilt(t, #name) ? t->number : (value))
+#define O(name, options) (is_spoilt(t, #name) ? spoilt_options(t, &(options)) : &(options))
+#define N(name, value) (is_spoilt(t, #name) ? (int)t->number : (value))
+#define D(name, value) (is_spoilt(t, #name) ? t->number : (value))
 #define ERROR P(error, &t->error)
 
-/* Names are separated by spaces; every `error` may be NULL. */
+/* Names are separated by spaces; every `error` may be NULL. What is trusted says how large arrays of
+ * the caller are ("count", "options.steps"), which nothing can check, takes its time if it is large,
+ * or is not looked at ("options"). */
 typedef struct public_call {
   const char *function;
   outcome (*try)(trial *t);
   const char *optional; /* pointers that may be NULL */
+  const char *trusted;
 } public_call;
 
-#define ROW(name, optional) \
-  { "carom_" #name, try_##name, optional }
+#define TRUSTING_ROW(name, optional, trusted) \
+  { "carom_" #name, try_##name, optional, trusted }
+#define ROW(name, optional) TRUSTING_ROW(name, optional, "")
 
 /* The tables of systems, cone programs and rollouts, and of data, models and training; a row without
  * a name ends them. */
