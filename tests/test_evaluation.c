@@ -292,6 +292,11 @@ static void tells_what_is_determined(void **state) {
   assert_true(e->friction[0].high == INFINITY);
   assert_true(e->restitution[0].determined);
   carom_evaluation_destroy(e);
+  // one so large that none larger is tried may be larger, also where less would not do
+  e = evaluate_floor(5, 5);
+  assert_true(e->friction[0].low > 4.5 && e->friction[0].high == INFINITY);
+  assert_false(e->friction[0].determined);
+  carom_evaluation_destroy(e);
 }
 
 // the force is the potential's slope

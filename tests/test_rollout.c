@@ -233,6 +233,30 @@ static void test_bad_calls(void **state) {
   batch_close(&b);
 }
 
+/* Numbers of a shard are counted by int: of a system with many coordinates fewer samples go into one. */
+static void test_shards_of_large_systems(void **state) {
+  (void)state;
+  static const char rope[] =
+      "{\"carom\": 1, \"name\": \"long rope\", \"dimension\": 2, \"dt\": 0.01, \"steps\": 1,"
+      "\"chains\": [{\"id\": \"rope\", \"points\": 4200, \"mass\": 0.1, \"length\": 0.05,"
+      "\"anchor\": [0, 0], \"stiffness\": 50}],"
+      "\"contacts\": {\"friction\": 0, \"restitution\": 0},"
+      "\"initial\": {\"sampler\": \"chain\", \"angle\": [0, 1], \"bend\": 0.3, \"rate\": 1}}";
+  carom_system *system = parse_system(rope);
+  carom_rollout_options options = carom_rollout_default_options(system);
+  options.shard_size = 1 << 16;
+  options.threads = 1;
+  carom_error error;
+  carom_rollout *rollout;
+  expect(carom_rollout_create(system, &options, 1 << 16, &rollout, &error), &error,
+         CAROM_INVALID_ARGUMENT,
+         "options.shard_size is 65536; with 8400 coordinates of a state at most 63913 samples");
+  // fewer samples make smaller shards
+  assert_int_equal(carom_rollout_create(system, &options, 1, &rollout, &error), CAROM_OK);
+  carom_rollout_destroy(rollout);
+  carom_system_destroy(system);
+}
+
 /* A step far too large for the system's springs ends in a message, not in NaN. */
 static void test_divergence_is_reported(void **state) {
   (void)state;
@@ -397,6 +421,7 @@ int main(void) {
       cmocka_unit_test(test_no_allocation_once_warm),
       cmocka_unit_test(test_simulate_agrees_with_rollout),
       cmocka_unit_test(test_bad_calls),
+      cmocka_unit_test(test_shards_of_large_systems),
       cmocka_unit_test(test_divergence_is_reported),
       cmocka_unit_test(test_inputs_may_change_after_a_run),
       cmocka_unit_test(test_progress_can_stop),
