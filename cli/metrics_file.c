@@ -9,12 +9,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FIXED_SCALARS = 6 };
 
 struct metrics_file {
   const carom_properties *properties;
   char path[PATH_MAX];
+  char aside[PATH_MAX]; /* where a file with other columns is now; "" */
   FILE *file;
   tensorboard *board;
   tensorboard_scalar *scalars; /* [FIXED_SCALARS + properties->count] */
@@ -108,40 +110,135 @@ static long line_epoch(const char *line) {
   return whole && end != line && *end == ',' ? epoch : -1;
 }
 
-// copies the lines of the old file that the run still stands for
-static carom_status keep_lines(FILE *old, const char *path, const char *header, int epochs_done,
-                               FILE *kept, carom_error *error) {
-  char *line = NULL;
-  size_t capacity = 0;
-  carom_status status = CAROM_OK;
-  if (getline(&line, &capacity, old) >= 0 && strcmp(line, header) != 0) {
-    status = fail(error, CAROM_INVALID_DATA,
-                  "%s: has other columns than this run writes; move it away", path);
+/* ---- columns of another version ---- */
+
+/* The fields of a line, without its end, each as it stands there. */
+typedef struct field {
+  const char *start;
+  int length;
+} field;
+
+typedef struct fields {
+  int count, capacity;
+  field *items;
+} fields;
+
+// the fields of a line, which must outlive them; false if there is no memory
+static bool split(const char *line, fields *f) {
+  int most = 1;
+  for (const char *at = line; *at != '\0'; at++) most += *at == ',';
+  if (most > f->capacity) {
+    free(f->items);
+    f->items = malloc(sizeof *f->items * (size_t)most);
+    f->capacity = f->items != NULL ? most : 0;
   }
-  while (status == CAROM_OK && getline(&line, &capacity, old) >= 0) {
-    const long epoch = line_epoch(line);
-    if (epoch >= 1 && epoch <= epochs_done) fputs(line, kept);
+  f->count = 0;
+  bool quoted = false;
+  for (const char *at = line, *start = line; f->items != NULL; at++) {
+    if (*at == '"') quoted = !quoted;
+    const bool over = *at == '\0' || *at == '\n' || *at == '\r';
+    if (!over && (*at != ',' || quoted)) continue;
+    f->items[f->count++] = (field){start, (int)(at - start)};
+    if (over) return true;
+    start = at + 1;
   }
-  free(line);
-  return status;
+  return false;
 }
 
-// writes the file anew: the header, and what is kept
-static carom_status rewrite(const char *path, const char *header, int epochs_done,
+static int find_field(const fields *f, const field *name) {
+  for (int k = 0; k < f->count; k++)
+    if (f->items[k].length == name->length &&
+        strncmp(f->items[k].start, name->start, (size_t)name->length) == 0)
+      return k;
+  return -1;
+}
+
+/* Lines of a file of another version: columns by their names. */
+typedef struct column_map {
+  fields wanted, line;
+  int *from; /* [wanted.count] the old column, or -1: it was not there */
+} column_map;
+
+static bool map_columns(column_map *map, const char *header, const char *old) {
+  if (!split(header, &map->wanted) || !split(old, &map->line)) return false;
+  map->from = malloc(sizeof *map->from * (size_t)map->wanted.count);
+  for (int k = 0; map->from != NULL && k < map->wanted.count; k++)
+    map->from[k] = find_field(&map->line, &map->wanted.items[k]);
+  return map->from != NULL;
+}
+
+static void free_map(column_map *map) {
+  free(map->wanted.items);
+  free(map->line.items);
+  free(map->from);
+}
+
+static bool put_mapped(FILE *out, column_map *map, const char *line) {
+  if (!split(line, &map->line)) return false;
+  for (int k = 0; k < map->wanted.count; k++) {
+    const int from = map->from[k];
+    if (k > 0) fputc(',', out);
+    if (from < 0 || from >= map->line.count) continue;
+    fprintf(out, "%.*s", map->line.items[from].length, map->line.items[from].start);
+  }
+  fputc('\n', out);
+  return true;
+}
+
+// copies the lines of the old file that the run still stands for; false if there is no memory
+static bool keep_lines(FILE *old, const char *header, int epochs_done, FILE *kept,
+                       bool *other_columns) {
+  char *line = NULL;
+  size_t capacity = 0;
+  column_map map = {0};
+  const bool any = getline(&line, &capacity, old) >= 0;
+  *other_columns = any && strcmp(line, header) != 0;
+  bool enough = !*other_columns || map_columns(&map, header, line);
+  while (any && enough && getline(&line, &capacity, old) >= 0) {
+    const long epoch = line_epoch(line);
+    if (epoch < 1 || epoch > epochs_done) continue;
+    if (*other_columns)
+      enough = put_mapped(kept, &map, line);
+    else
+      fputs(line, kept);
+  }
+  free_map(&map);
+  free(line);
+  return enough;
+}
+
+// puts a file aside under a name that is free
+static carom_status put_aside(const char *path, char aside[PATH_MAX], carom_error *error) {
+  const size_t stem = strlen(path) - strlen(".csv");
+  for (int k = 1;; k++) {
+    const int length = snprintf(aside, PATH_MAX, "%.*s-before-%d.csv", (int)stem, path, k);
+    if (length < 0 || length >= PATH_MAX)
+      return fail(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", path);
+    if (link(path, aside) == 0) return CAROM_OK;
+    if (errno != EEXIST)
+      return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", aside, strerror(errno));
+  }
+}
+
+// writes the file anew: the header, and what is kept; one with other columns is put aside
+static carom_status rewrite(metrics_file *m, const char *header, int epochs_done,
                             carom_error *error) {
   char *text = NULL;
   size_t size;
   FILE *kept = open_memstream(&text, &size);
-  if (kept == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  if (kept == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
   fputs(header, kept);
-  carom_status status = CAROM_OK;
-  FILE *old = epochs_done > 0 ? fopen(path, "r") : NULL;
+  bool enough = true, other_columns = false;
+  FILE *old = epochs_done > 0 ? fopen(m->path, "r") : NULL;
   if (old != NULL) {
-    status = keep_lines(old, path, header, epochs_done, kept, error);
+    enough = keep_lines(old, header, epochs_done, kept, &other_columns);
     fclose(old);
   }
-  if (fclose(kept) != 0) status = fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
-  if (status == CAROM_OK) status = carom_file_write(path, text, size, error);
+  carom_status status = CAROM_OK;
+  if (fclose(kept) != 0 || !enough)
+    status = fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
+  if (status == CAROM_OK && other_columns) status = put_aside(m->path, m->aside, error);
+  if (status == CAROM_OK) status = carom_file_write(m->path, text, size, error);
   free(text);
   return status;
 }
@@ -153,7 +250,7 @@ static carom_status open_files(metrics_file *m, const char *folder, int epochs_d
     return fail(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", folder);
   char *header = header_text(m->properties);
   if (header == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
-  carom_status status = rewrite(m->path, header, epochs_done, error);
+  carom_status status = rewrite(m, header, epochs_done, error);
   free(header);
   if (status != CAROM_OK) return status;
   m->file = fopen(m->path, "a");
@@ -180,6 +277,8 @@ carom_status metrics_open(const char *folder, const carom_properties *properties
   }
   return status;
 }
+
+const char *metrics_aside(const metrics_file *m) { return m->aside; }
 
 carom_status metrics_add(metrics_file *m, const carom_epoch *e, const double *theta,
                          carom_error *error) {

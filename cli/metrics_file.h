@@ -17,9 +17,13 @@
 typedef struct metrics_file metrics_file;
 
 /* Begins the metrics of a run in `folder`, or goes on with them: lines of epochs after
- * `epochs_done`, and a line that was cut short, are dropped. The properties must outlive it. */
+ * `epochs_done`, and a line that was cut short, are dropped. Columns of a file of another version are
+ * taken by their names, empty where it has none, and that file is kept beside it, where metrics_aside
+ * says ("" if there was none). The properties must outlive it. */
 carom_status metrics_open(const char *folder, const carom_properties *properties, int epochs_done,
                           metrics_file **metrics, carom_error *error);
+
+const char *metrics_aside(const metrics_file *metrics);
 
 /* Adds an epoch; theta is what carom_model_theta gives. */
 carom_status metrics_add(metrics_file *metrics, const carom_epoch *epoch, const double *theta,

@@ -109,6 +109,22 @@ static void explain_restart(const train_run *r) {
   free(command);
 }
 
+// what can be done where the data of a run is gone or damaged
+static void explain_data(const train_run *r) {
+  const char *folder = r->given->output;
+  fprintf(stderr, "  nothing in %s was changed\n", folder);
+  if (r->config.data[0] == '/') {
+    fprintf(stderr, "  put the data that the run began with there again, unchanged\n");
+  } else {
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, r->config.data);
+    char *command = dataset_command(&r->config, r->system, path);
+    if (command != NULL) fprintf(stderr, "  to make the data again: %s\n", command);
+    free(command);
+  }
+  fprintf(stderr, "  then `carom train --resume -o %s` goes on\n", folder);
+}
+
 // what went wrong, and what is left to go on from
 static int explain(const train_run *r, const carom_error *error) {
   const char *folder = r->given->output;
@@ -117,6 +133,7 @@ static int explain(const train_run *r, const carom_error *error) {
     if (!r->usage) {
       const int code = report_failure("train", error);
       if (r->not_restored && !stopped) explain_restart(r);
+      if (r->no_data && !stopped) explain_data(r);
       return code;
     }
     fprintf(stderr, "carom train: %s\n", error->message);

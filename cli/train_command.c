@@ -100,6 +100,22 @@ static void put_scene(FILE *out, const carom_run_config *c, const carom_system *
   if (!built_in) fputs(".json", out);
 }
 
+char *dataset_command(const carom_run_config *config, const carom_system *system,
+                      const char *path) {
+  char *text = NULL;
+  size_t size;
+  FILE *out = open_memstream(&text, &size);
+  if (out == NULL) return NULL;
+  const carom_dataset_options usual = carom_dataset_default_options(system);
+  fputs("carom dataset ", out);
+  put_scene(out, config, system);
+  fprintf(out, " --seed %llu", (unsigned long long)config->dataset.seed);
+  put_data(out, config, &usual);
+  fputs(" -o ", out);
+  put_word(out, path);
+  return fclose(out) == 0 ? text : NULL;
+}
+
 char *train_command(const carom_run_config *config, const carom_system *system,
                     const char *folder) {
   char *text = NULL, *usual = training_text(config, system, false),

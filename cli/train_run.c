@@ -179,7 +179,10 @@ static carom_status resume(train_run *r, carom_error *error) {
   const int epochs = r->config.train.epochs;
   status = train_config_resume(r->given, r->system, &r->config, error);
   r->usage = status == CAROM_INVALID_ARGUMENT;
-  if (status == CAROM_OK) status = load_data(r, error);
+  if (status == CAROM_OK) {
+    status = load_data(r, error);
+    r->no_data = status != CAROM_OK && !r->usage;
+  }
   if (status == CAROM_OK) status = make_trainer(r, error);
   if (status == CAROM_OK) {
     status = carom_trainer_restore(r->trainer, last, error);
@@ -248,6 +251,11 @@ static carom_status train(train_run *r, carom_error *error) {
   carom_status status =
       metrics_open(r->given->output, &r->properties, s.epochs_done, &r->metrics, error);
   if (status != CAROM_OK) return status;
+  if (metrics_aside(r->metrics)[0] != '\0')
+    fprintf(stderr,
+            "carom train: metrics.csv had the columns of another version; they were taken by their "
+            "names, the file as it was is %s\n",
+            metrics_aside(r->metrics));
   r->bar = progress_begin("training", "batches", r->given->general.quiet);
   r->bar.first = (int64_t)s.batches * s.epochs_done + s.batches_done;
   status = carom_trainer_run(r->trainer, on_epoch, r, error);

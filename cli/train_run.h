@@ -1,6 +1,6 @@
 /* One training in its run folder: begun or taken up, trained, saved epoch by epoch. `carom train`
- * makes one, `carom reproduce` many. Nothing is printed here but progress, and that data do not
- * say their time step. */
+ * makes one, `carom reproduce` many. Nothing is printed here but progress, that data do not say their
+ * time step, and that a metrics.csv of another version was put aside. */
 #ifndef CAROM_CLI_TRAIN_RUN_H
 #define CAROM_CLI_TRAIN_RUN_H
 
@@ -13,6 +13,7 @@ typedef struct train_run {
   bool made_folder;
   int lock;          /* descriptor of the folder, locked; -1 */
   bool not_restored; /* last.h5 could not be used */
+  bool no_data;      /* nor could the data of a run that is taken up */
   bool usage;        /* the failure is one of usage */
   bool busy;         /* the failure: another process trains in this folder */
   carom_run_config config;

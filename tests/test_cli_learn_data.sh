@@ -4,6 +4,12 @@
 set -u
 
 carom=$(realpath "$1")
+build=$(realpath "${2:-$(dirname "$1")}")
+make_partial_h5=$(find "$build" -name make_partial_h5 -type f -perm -u+x | head -n 1)
+if [ -z "$make_partial_h5" ]; then
+  echo "make_partial_h5 is not in $build" >&2
+  exit 1
+fi
 source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
 
 # says PATTERN: the last output has a line with it
@@ -88,6 +94,22 @@ expect 0 'computed from positions .central' dataset cp3 "${small[@]}" --from own
 says 'states were put on the constraints'
 expect 0 '"about": "velocity"' dataset cp3 "${small[@]}" --from own.h5 --json -o found.h5
 expect 2 '--velocity late: expected one of' dataset cp3 --from own.h5 --velocity late -o x.h5
+
+# trajectories without velocities, and of several lengths: what is beyond them is not looked at
+for kind in no-v lengths long; do "$make_partial_h5" $kind own.h5 $kind.h5; done
+expect 0 'train +40 chunks of 5 states, 20 with a contact' \
+  dataset cp3 "${small[@]}" --from no-v.h5 -o cut.h5
+says 'computed from positions \(parabolas.*there are none in the data'
+expect 0 'train +40 chunks of 5 states, 20 with a contact' \
+  dataset cp3 "${small[@]}" --from lengths.h5 -o cut.h5
+says 'v_k belongs to x_k'
+expect 0 'epochs +1 of 1' train cp3 --data lengths.h5 "${small[@]}" --hidden 8 --epochs 1 -o partial
+expect 0 'epochs +1 of 1' train cp3 --data no-v.h5 "${small[@]}" --hidden 8 --epochs 1 -o none
+expect 1 'long.h5: /length\[1\] is 102, expected a number of states from 0 to 101' \
+  dataset cp3 --from long.h5 -o never.h5
+expect 1 'lengths.h5: .*only data sets are made of such' simulate cp3 --init lengths.h5
+expect 1 'lengths.h5: .*only data sets' gradient cp3 --init own.h5 --target lengths.h5
+expect 1 'no-v.h5: dataset /v is missing' simulate cp3 --init no-v.h5
 
 # wrong usage
 expect 2 'a scene is missing' dataset -o x.h5

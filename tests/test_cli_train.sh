@@ -177,6 +177,45 @@ expect 1 'broken/config.json:2:0: not valid JSON' train --resume -o runs/broken
 echo '{"scene": 1}' >runs/broken/config.json
 expect 1 'broken/config.json: .*not the configuration of a run' train --resume -o runs/broken
 
+# --- data that is damaged or gone: how to make it again, and then it goes on to the same bits
+cp -r runs/parts runs/data-broken
+cp -r runs/parts runs/not-broken
+head -c 3000 runs/parts/data.h5 >runs/data-broken/data.h5
+cp -r runs/data-broken kept-data
+for _ in 1 2; do
+  expect 1 'data-broken/data.h5: ' train --resume --epochs 9 -o runs/data-broken
+  holds "nothing was changed" diff -r kept-data runs/data-broken
+  command=$(sed -n 's/.*to make the data again: carom //p' err)
+  holds "says how to make the data" test -n "$command"
+  holds "says how to go on" grep -q -- '--resume -o runs/data-broken. goes on' err
+  # damaged, then gone
+  rm -f runs/data-broken/data.h5 kept-data/data.h5
+done
+# shellcheck disable=SC2086
+expect 0 'written' $command
+holds "the same data" cmp runs/parts/data.h5 runs/data-broken/data.h5
+expect 0 'epochs +9 of 9' train --resume --epochs 9 -o runs/data-broken
+expect 0 'epochs +9 of 9' train --resume --epochs 9 -o runs/not-broken
+same_run runs/data-broken runs/not-broken
+# data of one's own
+cp -r runs/own runs/own-gone
+mv good.h5 away.h5
+expect 1 'good.h5: ' train --resume --epochs 4 -o runs/own-gone
+holds "says what is needed" grep -q 'put the data that the run began with there again' err
+mv away.h5 good.h5
+
+# --- metrics.csv of a version with fewer columns: taken by name, the file kept
+cp -r runs/parts runs/older
+cut -d, -f7-9 --complement runs/parts/metrics.csv >runs/older/metrics.csv
+cp runs/older/metrics.csv before.csv
+expect 0 'epochs +9 of 9' train --resume --epochs 9 -o runs/older
+holds "says so" grep -q 'the file as it was is runs/older/metrics-before-1.csv' err
+holds "it is kept" cmp before.csv runs/older/metrics-before-1.csv
+holds "the same training" cmp runs/older/last.h5 runs/not-broken/last.h5
+holds "all lines and columns" cmp \
+  <(cut -d, -f7-10 --complement runs/older/metrics.csv) \
+  <(cut -d, -f7-10 --complement runs/not-broken/metrics.csv)
+
 # --- a training that diverges stops with its last good checkpoint
 expect 1 'epoch 1, .*smaller learning rate' train cp3 "${small[@]}" --lr 1e200 --epochs 9 \
   -o runs/diverged
