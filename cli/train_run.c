@@ -108,6 +108,7 @@ static carom_status make_data(train_run *r, const char *path, carom_error *error
   carom_status status = dataset_simulate(r->system, r->config.data_contact, options,
                                          r->given->general.quiet, &r->data, error);
   if (status == CAROM_OK) status = carom_dataset_write(r->data, r->system, path, error);
+  r->made_data = status == CAROM_OK;
   return status;
 }
 
@@ -133,10 +134,14 @@ static carom_status load_data(train_run *r, carom_error *error) {
 static carom_status make_trainer(train_run *r, carom_error *error) {
   carom_model_options model = r->config.model;
   model.threads = r->given->general.threads;
+  progress bar = progress_begin("network", "vectors", r->given->general.quiet);
+  model.progress = progress_update;
+  model.progress_user = &bar;
   carom_trainer_options train = r->config.train;
   train.progress = progress_update;
   train.progress_user = &r->bar;
   carom_status status = carom_model_create(r->system, &model, &r->model, error);
+  progress_end(&bar);
   if (status == CAROM_OK)
     status = carom_trainer_create(r->model, r->data, &train, &r->trainer, error);
   if (status != CAROM_OK) return status;
@@ -150,7 +155,9 @@ static carom_status begin(train_run *r, carom_error *error) {
   char last[PATH_MAX], config[PATH_MAX];
   carom_status status = carom_system_load(r->given->scene, &r->system, error);
   if (status == CAROM_OK) status = train_config_make(r->given, r->system, &r->config, error);
-  if (status == CAROM_OK) status = carom_model_options_check(&r->config.model, r->system, error);
+  if (status == CAROM_OK)
+    status = carom_trainer_options_check(&r->config.train, &r->config.model, r->system,
+                                         r->config.dataset.train, error);
   if (status == CAROM_OK) status = make_folder(r, error);
   if (status == CAROM_OK) status = lock_folder(r, error);
   if (status == CAROM_OK) status = refuse_run(r, error);
@@ -165,6 +172,7 @@ static carom_status begin(train_run *r, carom_error *error) {
   if (status == CAROM_OK) status = path_in(r, "config.json", config, error);
   if (status == CAROM_OK) status = carom_trainer_save(r->trainer, last, error);
   if (status == CAROM_OK) status = carom_run_config_write(&r->config, config, error);
+  r->made_data = r->made_data && status != CAROM_OK;
   return status;
 }
 
@@ -285,7 +293,9 @@ carom_status train_run_do(train_run *r, const train_arguments *given, carom_erro
 }
 
 void train_run_close(train_run *r) {
-  // a folder made for nothing goes away; one with files in it stays
+  // data and a folder made for nothing go away; a folder with other files in it stays
+  char data[PATH_MAX];
+  if (r->made_data && path_in(r, r->config.data, data, NULL) == CAROM_OK) unlink(data);
   if (r->made_folder && r->metrics == NULL) rmdir(r->given->output);
   metrics_close(r->metrics);
   carom_properties_free(&r->properties);

@@ -11,6 +11,7 @@
 typedef struct train_run {
   const train_arguments *given;
   bool made_folder;
+  bool made_data;    /* data.h5 was made by this command and belongs to no run yet */
   int lock;          /* descriptor of the folder, locked; -1 */
   bool not_restored; /* last.h5 could not be used */
   bool no_data;      /* nor could the data of a run that is taken up */

@@ -22,6 +22,8 @@ if (ulimit -v $limit && "$carom" --version) >/dev/null 2>&1; then
   expect 1 'options.hidden_size is 20000.*GB' train cp3 --hidden 20000 -q -o large
   # threads that the system does not give are done without
   expect 0 'for 20000 samples' simulate cp3 --sample 20000 --steps 2 --threads 1024
+  expect 1 'training a network of .* needs .* GB: .* for the optimiser' \
+    train cp3 --hidden 7000 -q -o large
   holds "nothing is left behind" test -z "$(ls | grep -vE '^(out|err)$')"
 else
   echo "the program does not start with $limit kB: limits are not tried"

@@ -13,9 +13,12 @@
 
 #include "learn/model.h"
 #include "nn/gemm.h"
+#include "nn/orthogonal.h"
 #include "nn/softplus.h"
 #include "support/differences.h"
 #include "support/golden.h"
+#include "support/messages.h"
+#include "support/systems.h"
 
 /* ---- softplus ---------------------------------------------------------------------------------- */
 
@@ -168,7 +171,7 @@ static void network_case_open(network_case *c, mlp_shape shape, int count, rng *
   c->x = arena_zeros(&c->memory, inputs);
   c->x_bar = arena_zeros(&c->memory, inputs);
   c->weight = arena_zeros(&c->memory, inputs);
-  mlp_initialise(&shape, random, c->parameters);
+  assert_int_equal(mlp_initialise(&shape, random, c->parameters, NULL, NULL), CAROM_OK);
   for (int i = 0; i < inputs; i++) c->x[i] = rng_normal(random);
   for (int i = 0; i < inputs; i++) c->weight[i] = rng_normal(random);
 }
@@ -235,25 +238,77 @@ static void test_network_derivatives(void **state) {
   }
 }
 
+// the largest deviation of the products of rows (columns, if they are fewer) from those of unit vectors
+static double off_orthogonal(const double *w, int rows, int columns) {
+  const int vectors = rows < columns ? rows : columns, length = rows + columns - vectors;
+  double most = 0;
+  for (int i = 0; i < vectors; i++)
+    for (int j = 0; j <= i; j++) {
+      double dot = 0;
+      for (int k = 0; k < length; k++)
+        dot += rows < columns ? w[i * columns + k] * w[j * columns + k]
+                              : w[k * columns + i] * w[k * columns + j];
+      most = fmax(most, fabs(dot - (i == j)));
+    }
+  return most;
+}
+
+/* Beyond ORTHOGONAL_SINGLE vectors matrices are made in blocks, the last one not full. Uniformly
+ * distributed: the trace of a square one has variance 1, its entries 1 / n. */
+static void test_large_orthogonal_matrices(void **state) {
+  (void)state;
+  enum { N = ORTHOGONAL_SINGLE + 50, LONG = 2 * N + 7 };
+  static const int shapes[][2] = {{N, N}, {N, LONG}, {LONG, N}};
+  double *w = malloc(sizeof(double) * N * LONG);
+  rng random;
+  rng_seed(&random, 5, 0);
+  for (int k = 0; k < 3; k++) {
+    orthogonal_watch watch = {0};
+    assert_int_equal(orthogonal_matrix(&random, shapes[k][0], shapes[k][1], w, &watch), CAROM_OK);
+    assert_true(off_orthogonal(w, shapes[k][0], shapes[k][1]) < 1e-13);
+    assert_int_equal(watch.done, N);
+    double trace = 0, most = 0;
+    for (int i = 0; i < N; i++) trace += w[i * shapes[k][1] + i];
+    for (int i = 0; i < shapes[k][0] * shapes[k][1]; i++) most = fmax(most, fabs(w[i]));
+    assert_true(fabs(trace) < 4);
+    assert_true(most < 6 / sqrt(N));
+  }
+  free(w);
+}
+
+static bool stop_at_once(void *user, int64_t done, int64_t total) {
+  assert_true(done > 0 && done < total);
+  ++*(int *)user;
+  return false;
+}
+
+static void test_large_network_can_be_stopped(void **state) {
+  (void)state;
+  carom_system *system = load_system("cp3");
+  carom_model_options options = carom_model_default_options(system);
+  int calls = 0;
+  options.hidden_size = 2 * ORTHOGONAL_SINGLE;
+  options.progress = stop_at_once;
+  options.progress_user = &calls;
+  carom_model *model;
+  carom_error error;
+  assert_int_equal(carom_model_create(system, &options, &model, &error), CAROM_INTERRUPTED);
+  assert_message(&error, CAROM_INTERRUPTED, "stopped by the progress callback");
+  assert_null(model);
+  assert_int_equal(calls, 1);
+  carom_system_destroy(system);
+}
+
 static void test_initial_weights_are_orthogonal(void **state) {
   (void)state;
   mlp_shape shape = {6, 3, 24};
   rng random;
   rng_seed(&random, 4, 0);
   double *p = malloc(sizeof(double) * (size_t)mlp_parameter_count(&shape));
-  mlp_initialise(&shape, &random, p);
+  assert_int_equal(mlp_initialise(&shape, &random, p, NULL, NULL), CAROM_OK);
   for (int l = 0; l <= shape.hidden_layers; l++) {
     int rows = mlp_layer_outputs(&shape, l), columns = mlp_layer_inputs(&shape, l);
-    const double *w = p + mlp_weight_offset(&shape, l);
-    int vectors = rows < columns ? rows : columns;
-    for (int i = 0; i < vectors; i++)
-      for (int j = 0; j <= i; j++) {
-        double dot = 0;
-        for (int k = 0; k < rows + columns - vectors; k++)
-          dot += rows < columns ? w[i * columns + k] * w[j * columns + k]
-                                : w[k * columns + i] * w[k * columns + j];
-        assert_true(fabs(dot - (i == j)) < 1e-12);
-      }
+    assert_true(off_orthogonal(p + mlp_weight_offset(&shape, l), rows, columns) < 1e-12);
     const double *bias = p + mlp_bias_offset(&shape, l);
     for (int i = 0; i < rows; i++) assert_true(fabs(bias[i]) <= 1 / sqrt(columns));
   }
@@ -695,6 +750,8 @@ int main(void) {
       cmocka_unit_test(test_products),
       cmocka_unit_test(test_network_derivatives),
       cmocka_unit_test(test_initial_weights_are_orthogonal),
+      cmocka_unit_test(test_large_orthogonal_matrices),
+      cmocka_unit_test(test_large_network_can_be_stopped),
       cmocka_unit_test(test_golden_steps),
       cmocka_unit_test(test_loss_derivatives),
       cmocka_unit_test(test_same_bits_from_any_threads),

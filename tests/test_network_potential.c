@@ -173,7 +173,8 @@ static void springs(void **state) {
   assert_int_equal(elastic, 20);
   rng random;
   rng_seed(&random, 1, 0);
-  network_potential_initialise(&c.network, &random, c.parameters);
+  assert_int_equal(network_potential_initialise(&c.network, &random, c.parameters, NULL, NULL),
+                   CAROM_OK);
   for (int k = 0; k < elastic; k++) assert_true(c.parameters[k] == 0);
   assert_true(gradient_sum(&c) != 0);
   // the perceptron flat, V = 50 (|s| - 0.05)^2 for every segment

@@ -35,7 +35,10 @@ typedef struct carom_model_options {
                               x / length_scale and v / speed_scale, tips of body axes at a length of
                               the body; the same data in other units then gives the same numbers */
   double speed_scale;
-  uint64_t seed; /* of the initial parameters */
+  uint64_t seed;           /* of the initial parameters */
+  carom_progress progress; /* NULL; called while carom_model_create makes a large network. Return
+                              false to stop: CAROM_INTERRUPTED */
+  void *progress_user;
 } carom_model_options;
 
 CAROM_API carom_model_options carom_model_default_options(const carom_system *system);

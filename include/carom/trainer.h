@@ -39,6 +39,13 @@ CAROM_API carom_trainer_options carom_trainer_default_options(void);
 /* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, no search. */
 CAROM_API carom_trainer_options carom_trainer_paper_options(void);
 
+/* Whether a model with these options can be trained so on at most `chunks` chunks: values in range,
+ * memory for parameters, optimiser and gradients. To be asked before data is made. */
+CAROM_API carom_status carom_trainer_options_check(const carom_trainer_options *options,
+                                                   const carom_model_options *model,
+                                                   const carom_system *system, int chunks,
+                                                   carom_error *error);
+
 /* A friction or restitution that a search moved. */
 typedef struct carom_move {
   char name[96];                  /* "friction", "restitution/a|ground"; "mass_scale" (CMr) */

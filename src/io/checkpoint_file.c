@@ -4,6 +4,7 @@
 #include "io/h5_file.h"
 #include "io/json_difference.h"
 #include "io/option_file.h"
+#include "learn/model.h"
 #include "learn/options.h"
 #include "learn/trainer.h"
 
@@ -241,7 +242,7 @@ static carom_status load_model(h5_reader *reader, const char *path, const carom_
   if (status == CAROM_OK) status = check_scene(reader, path, system, error);
   if (status == CAROM_OK) status = read_model_options(reader, path, &options, error);
   if (status != CAROM_OK) return status;
-  status = carom_model_create(system, &options, model, error);
+  status = model_make(system, &options, false, model, error);
   if (status != CAROM_OK) {
     error_prefix(error, "%s", path);
     return status;

@@ -62,7 +62,7 @@ static void lay_out_parameters(carom_model *m) {
 
 /* Masses and moments exp(0.1 N), friction relu(U(0, initial_friction)), restitution
  * hardsigmoid(N). */
-static void initialise(carom_model *m) {
+static carom_status initialise(carom_model *m, carom_error *error) {
   rng random;
   rng_seed(&random, m->options.seed, 0x6D6F64656C); // a stream of its own
   double *p = m->parameters;
@@ -72,7 +72,14 @@ static void initialise(carom_model *m) {
   for (int i = 0; i < m->property_count; i++) p[m->restitution + i] = rng_normal(&random);
   // softplus(p) = the scene's epsilon
   if (m->regularizer >= 0) p[m->regularizer] = log(expm1(fmax(m->system->regularizer, 1e-6)));
-  network_potential_initialise(&m->potential, &random, p + m->network);
+  carom_status status = network_potential_initialise(&m->potential, &random, p + m->network,
+                                                     m->options.progress, m->options.progress_user);
+  if (status == CAROM_INTERRUPTED)
+    error_set(error, status, "stopped by the progress callback while the network was made");
+  if (status == CAROM_OUT_OF_MEMORY)
+    error_set(error, status, "no memory to make the weights of a network of %d units",
+              m->options.hidden_size);
+  return status;
 }
 
 void model_expand(const carom_model *m, double *theta) {
@@ -141,15 +148,20 @@ static void set_units(carom_model *m) {
   m->potential.energy = m->speed * m->speed;
 }
 
-/* Counts of parameters are int in the interface, and all have to fit into memory. */
-static carom_status check_size(const carom_model_options *o, const carom_system *s,
-                               carom_error *error) {
+model_size model_size_of(const carom_model_options *o, const carom_system *s) {
   const network_potential p =
       network_potential_make(s, o->elastic_term, o->hidden_layers, o->hidden_size);
   size_t network = size_add(mlp_parameter_total(&p.shape), 2 * (size_t)p.elastic_count);
   size_t count = size_add(network, (size_t)s->parameter_count);
-  size_t bytes =
-      size_multiply(count, o->single_precision ? sizeof(double) + sizeof(float) : sizeof(double));
+  size_t each = o->single_precision ? sizeof(double) + sizeof(float) : sizeof(double);
+  return (model_size){.network = network, .count = count, .bytes = size_multiply(count, each)};
+}
+
+/* Counts of parameters are int in the interface, and all have to fit into memory. */
+static carom_status check_size(const carom_model_options *o, const carom_system *s,
+                               carom_error *error) {
+  const model_size size = model_size_of(o, s);
+  const size_t count = size.count, bytes = size.bytes;
   if (count > INT_MAX)
     return error_set(
         error, CAROM_INVALID_ARGUMENT,
@@ -191,12 +203,9 @@ static carom_status allocate(carom_model *m, carom_error *error) {
                    m->parameter_count);
 }
 
-carom_status carom_model_create(const carom_system *system, const carom_model_options *options,
-                                carom_model **model, carom_error *error) {
-  if (model != NULL) *model = NULL;
-  REQUIRE(system, error);
-  REQUIRE(options, error);
-  REQUIRE(model, error);
+carom_status model_make(const carom_system *system, const carom_model_options *options,
+                        bool initial, carom_model **model, carom_error *error) {
+  *model = NULL;
   carom_status status = carom_model_options_check(options, system, error);
   if (status != CAROM_OK) return status;
   carom_model *m = calloc(1, sizeof *m);
@@ -207,14 +216,24 @@ carom_status carom_model_create(const carom_system *system, const carom_model_op
                                         options->hidden_size);
   lay_out_parameters(m);
   status = allocate(m, error);
+  if (status == CAROM_OK) set_units(m);
+  if (status == CAROM_OK && initial) status = initialise(m, error);
+  m->options.progress = NULL;
   if (status != CAROM_OK) {
     carom_model_destroy(m);
     return status;
   }
-  set_units(m);
-  initialise(m);
   *model = m;
   return error_clear(error);
+}
+
+carom_status carom_model_create(const carom_system *system, const carom_model_options *options,
+                                carom_model **model, carom_error *error) {
+  if (model != NULL) *model = NULL;
+  REQUIRE(system, error);
+  REQUIRE(options, error);
+  REQUIRE(model, error);
+  return model_make(system, options, true, model, error);
 }
 
 void carom_model_destroy(carom_model *model_in) {

@@ -43,6 +43,16 @@ struct carom_model {
   loss_batch training;
 };
 
+/* What a model of these options takes: parameters in all and of its network, bytes for them. */
+typedef struct model_size {
+  size_t count, network, bytes;
+} model_size;
+model_size model_size_of(const carom_model_options *options, const carom_system *system);
+
+/* carom_model_create; parameters that are read afterwards need no `initial` values. */
+carom_status model_make(const carom_system *system, const carom_model_options *options,
+                        bool initial, carom_model **model, carom_error *error);
+
 /* Friction and restitution of a parameter, and the parameter of a restitution inside its range (that
  * of a friction is the friction). */
 static inline double friction_of(double parameter) { return parameter > 0 ? parameter : 0; }

@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "base/size.h"
+#include "learn/model.h"
 #include "learn/options.h"
 
 #include <math.h>
@@ -92,6 +94,42 @@ static uint64_t hash_dataset(const carom_model *model, const carom_dataset *data
   return hash_chunks(hash_chunks(hash, &dataset->train, width), &dataset->validation, width);
 }
 
+/* Memory that grows with the network: its parameters, the optimiser's moments and the gradient, copies
+ * that a search keeps, a gradient for each shard of a batch. */
+static carom_status check_memory(const carom_trainer_options *o, const carom_model_options *model,
+                                 const carom_system *system, int chunks, bool made,
+                                 carom_error *error) {
+  const model_size size = model_size_of(model, system);
+  const int batch = o->batch < chunks ? o->batch : chunks, shards = (batch - 1) / LEARN_SHARD + 1;
+  const size_t each = size_multiply(size.count, sizeof(double));
+  const size_t optimizer = size_multiply(each, o->search_every > 0 ? 4 : 3);
+  const size_t gradients = size_multiply(each, (size_t)shards);
+  const size_t bytes = size_add(made ? 0 : size.bytes, size_add(optimizer, gradients));
+  if (size_available(bytes)) return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY,
+                   "training a network of %zu parameters needs %.3g GB: %.3g for the parameters, "
+                   "%.3g for the optimiser, %.3g for the gradients of %d shards of a batch of %d; "
+                   "take fewer units or layers, or a smaller batch",
+                   size.count, size_gigabytes(bytes), size_gigabytes(size.bytes),
+                   size_gigabytes(optimizer), size_gigabytes(gradients), shards, batch);
+}
+
+carom_status carom_trainer_options_check(const carom_trainer_options *options,
+                                         const carom_model_options *model,
+                                         const carom_system *system, int chunks,
+                                         carom_error *error) {
+  REQUIRE(options, error);
+  REQUIRE(model, error);
+  REQUIRE(system, error);
+  if (chunks < 1)
+    return error_set(error, CAROM_INVALID_ARGUMENT, "carom_trainer_options_check: %d chunks",
+                     chunks);
+  carom_status status = options_check(&trainer_option_table, options, error);
+  if (status == CAROM_OK) status = carom_model_options_check(model, system, error);
+  if (status == CAROM_OK) status = check_memory(options, model, system, chunks, false, error);
+  return status == CAROM_OK ? error_clear(error) : status;
+}
+
 carom_status carom_trainer_create(carom_model *model, const carom_dataset *dataset,
                                   const carom_trainer_options *options, carom_trainer **trainer,
                                   carom_error *error) {
@@ -102,6 +140,9 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
   REQUIRE(trainer, error);
   carom_status status = options_check(&trainer_option_table, options, error);
   if (status == CAROM_OK) status = check_dataset(model, dataset, error);
+  if (status == CAROM_OK)
+    status =
+        check_memory(options, &model->options, model->system, dataset->train.count, true, error);
   if (status != CAROM_OK) return status;
   const int size = carom_model_describe(model).parameter_count;
   carom_trainer *t = calloc(1, sizeof *t);

@@ -2,6 +2,7 @@
 
 #include "base/size.h"
 #include "nn/gemm.h"
+#include "nn/orthogonal.h"
 #include "nn/softplus.h"
 
 #include <math.h>
@@ -43,35 +44,23 @@ size_t mlp_parameter_total(const mlp_shape *shape) {
   return total;
 }
 
-/* A [rows][columns] matrix with orthonormal rows (or columns, if there are more rows): Gram-Schmidt,
- * done twice, on normal deviates. */
-static void orthogonal_matrix(rng *random, int rows, int columns, double *matrix) {
-  int vectors = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
-  int step = rows < columns ? columns : 1, stride = rows < columns ? 1 : columns;
-  for (int i = 0; i < rows * columns; i++) matrix[i] = rng_normal(random);
-  for (int i = 0; i < vectors; i++) {
-    double *v = matrix + i * step;
-    for (int pass = 0; pass < 2; pass++)
-      for (int j = 0; j < i; j++) {
-        const double *u = matrix + j * step;
-        double along = 0;
-        for (int k = 0; k < length; k++) along += u[k * stride] * v[k * stride];
-        for (int k = 0; k < length; k++) v[k * stride] -= along * u[k * stride];
-      }
-    double norm = 0;
-    for (int k = 0; k < length; k++) norm += v[k * stride] * v[k * stride];
-    for (int k = 0; k < length; k++) v[k * stride] /= sqrt(norm);
-  }
-}
-
-void mlp_initialise(const mlp_shape *shape, rng *random, double *parameters) {
+carom_status mlp_initialise(const mlp_shape *shape, rng *random, double *parameters,
+                            carom_progress progress, void *user) {
+  orthogonal_watch watch = {.progress = progress, .user = user};
   for (int l = 0; l <= shape->hidden_layers; l++) {
     int inputs = mlp_layer_inputs(shape, l), outputs = mlp_layer_outputs(shape, l);
-    orthogonal_matrix(random, outputs, inputs, parameters + mlp_weight_offset(shape, l));
+    watch.total += inputs < outputs ? inputs : outputs;
+  }
+  for (int l = 0; l <= shape->hidden_layers; l++) {
+    int inputs = mlp_layer_inputs(shape, l), outputs = mlp_layer_outputs(shape, l);
+    double *weight = parameters + mlp_weight_offset(shape, l);
+    carom_status status = orthogonal_matrix(random, outputs, inputs, weight, &watch);
+    if (status != CAROM_OK) return status;
     double bound = 1 / sqrt(inputs);
     double *bias = parameters + mlp_bias_offset(shape, l);
     for (int i = 0; i < outputs; i++) bias[i] = rng_uniform(random, -bound, bound);
   }
+  return CAROM_OK;
 }
 
 /* ---- the network in double and in single precision ------------------------------------------- */

@@ -23,6 +23,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
+#include "carom.h"
 
 typedef struct mlp_shape {
   int input_size;
@@ -41,8 +42,10 @@ int mlp_bias_offset(const mlp_shape *shape, int layer);
 int mlp_layer_inputs(const mlp_shape *shape, int layer);
 int mlp_layer_outputs(const mlp_shape *shape, int layer);
 
-/* Orthogonal weights, biases uniform in +-1/sqrt(fan_in). */
-void mlp_initialise(const mlp_shape *shape, rng *random, double *parameters);
+/* Orthogonal weights, biases uniform in +-1/sqrt(fan_in). A large network takes a while: `progress`
+ * (may be NULL) is called now and then and may end it (CAROM_INTERRUPTED); CAROM_OUT_OF_MEMORY. */
+carom_status mlp_initialise(const mlp_shape *shape, rng *random, double *parameters,
+                            carom_progress progress, void *user);
 
 /* Bytes that mlp_*_gradient keeps for mlp_*_gradient_vjp, for `count` samples. */
 size_t mlp_double_record_bytes(const mlp_shape *shape, int count);

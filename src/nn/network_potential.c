@@ -163,11 +163,11 @@ void network_potential_set(network_potential *network, const double *parameters,
   network->rounded = rounded;
 }
 
-void network_potential_initialise(const network_potential *network, rng *random,
-                                  double *parameters) {
+carom_status network_potential_initialise(const network_potential *network, rng *random,
+                                          double *parameters, carom_progress progress, void *user) {
   const int elastic = 2 * network->elastic_count;
   memset(parameters, 0, sizeof(double) * (size_t)elastic);
-  mlp_initialise(&network->shape, random, parameters + elastic);
+  return mlp_initialise(&network->shape, random, parameters + elastic, progress, user);
 }
 
 void network_potential_refresh(network_potential *network) {

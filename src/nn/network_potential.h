@@ -35,9 +35,9 @@ int network_parameter_count(const network_potential *network);
  * double precision. */
 void network_potential_set(network_potential *network, const double *parameters, float *rounded);
 
-/* First parameters: the perceptron's as mlp.h says, no elasticity. */
-void network_potential_initialise(const network_potential *network, rng *random,
-                                  double *parameters);
+/* First parameters: the perceptron's as mlp_initialise says, no elasticity. */
+carom_status network_potential_initialise(const network_potential *network, rng *random,
+                                          double *parameters, carom_progress progress, void *user);
 
 /* Takes changed parameters over into the rounded copy. */
 void network_potential_refresh(network_potential *network);

@@ -112,6 +112,14 @@ static outcome try_model_options_check(trial *t) {
       .status = carom_model_options_check(O(options, options), P(system, have.system), ERROR)};
 }
 
+static outcome try_trainer_options_check(trial *t) {
+  carom_trainer_options options = small_trainer_options();
+  carom_model_options model = small_model_options();
+  return (outcome){.status =
+                       carom_trainer_options_check(O(options, options), O(model, model),
+                                                   P(system, have.system), N(chunks, 4), ERROR)};
+}
+
 static outcome try_model_create(trial *t) {
   carom_model_options options = small_model_options();
   carom_model *made = garbage;
@@ -499,6 +507,7 @@ const public_call learning_calls[] = {
     ROW(model_name, ""),
     TRUSTING_ROW(model_options_by_name, "", "options"),
     ROW(model_options_check, ""),
+    ROW(trainer_options_check, ""),
     ROW(model_create, ""),
     ROW(model_destroy, ""),
     ROW(model_parameters, ""),
