@@ -2,7 +2,6 @@
 
 #include "base/rng.h"
 #include "bench/bench.h"
-#include "cli/failure.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 static carom_status parse_scene(event_fixture *f, json_t *scene, carom_error *error) {
   char *text = json_dumps(scene, JSON_REAL_PRECISION(17));
   json_decref(scene);
-  if (text == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (text == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   carom_status status = carom_system_parse(text, strlen(text), "bench", &f->system, error);
   free(text);
   return status;
@@ -26,7 +25,7 @@ static carom_status allocate(event_fixture *f, carom_error *error) {
   f->theta_bar = calloc((size_t)f->system->parameter_count, sizeof(double));
   bool have = f->x != NULL && f->v != NULL && f->after != NULL && f->v_bar != NULL &&
               f->x_bar != NULL && f->theta_bar != NULL;
-  return have ? CAROM_OK : fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return have ? CAROM_OK : carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
 }
 
 static void draw_velocities(event_fixture *f, double speed) {
@@ -50,9 +49,10 @@ carom_status event_fixture_make(event_fixture *f, json_t *scene, int velocity_co
   f->options = carom_rollout_default_options(s);
   memcpy(f->x, s->initial.x, sizeof(double) * (size_t)s->coordinate_count);
   draw_velocities(f, speed);
-  if (!mechanics_init(&f->m, s)) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (!mechanics_init(&f->m, s))
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   double *theta = malloc(sizeof(double) * (size_t)s->parameter_count);
-  if (theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (theta == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   carom_parameters_default(s, theta);
   mechanics_set_parameters(&f->m, theta);
   free(theta);
@@ -61,7 +61,7 @@ carom_status event_fixture_make(event_fixture *f, json_t *scene, int velocity_co
   const contact_event event = contact_event_make(&f->m, &f->options, &f->active, f->x, &f->memory);
   f->impulses = malloc(event_impulses_bytes(&event) * (size_t)velocity_count);
   if (detected && f->impulses != NULL) return CAROM_OK;
-  return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
 }
 
 void event_fixture_free(event_fixture *f) {

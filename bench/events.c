@@ -1,7 +1,6 @@
 /* Contact events by themselves: rows of touching balls, ropes, groups of disks. */
 #include "bench/bench.h"
 #include "bench/event_fixture.h"
-#include "cli/failure.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -61,8 +60,9 @@ static carom_status make_fixture(event_fixture *f, json_t *scene, int velocities
                                  int expected_contacts, double speed, carom_error *error) {
   carom_status status = event_fixture_make(f, scene, velocities, speed, error);
   if (status != CAROM_OK || f->active.count == expected_contacts) return status;
-  return fail(error, CAROM_NUMERICAL_FAILURE, "the bench scene has %d active contacts, expected %d",
-              f->active.count, expected_contacts);
+  return carom_error_set(error, CAROM_NUMERICAL_FAILURE,
+                         "the bench scene has %d active contacts, expected %d", f->active.count,
+                         expected_contacts);
 }
 
 static carom_status measure_row(int contacts, int dimension, bool rigid,
@@ -86,7 +86,7 @@ carom_status bench_events(const bench_options *options, json_t *rows, carom_erro
   for (int rigid = 0; rigid < 2; rigid++) {
     for (int dimension = 2; dimension <= 3; dimension++) {
       for (int contacts = 1; contacts <= 8; contacts *= 2) {
-        if (!options->go_on()) return fail(error, CAROM_INTERRUPTED, "interrupted");
+        if (!options->go_on()) return carom_error_set(error, CAROM_INTERRUPTED, "interrupted");
         carom_status status = measure_row(contacts, dimension, rigid != 0, options, rows, error);
         if (status != CAROM_OK) return status;
       }
@@ -113,7 +113,7 @@ static carom_status time_rounds(event_fixture *fixtures, int count, const bench_
   for (int k = 0; k < count; k++) least[k] = (event_times){INFINITY, INFINITY};
   for (int round = 0; round < ROUNDS; round++) {
     for (int k = 0; k < count; k++) {
-      if (!options->go_on()) return fail(error, CAROM_INTERRUPTED, "interrupted");
+      if (!options->go_on()) return carom_error_set(error, CAROM_INTERRUPTED, "interrupted");
       const event_times times = event_fixture_time(&fixtures[k], options->seconds / ROUNDS);
       least[k].forward = fmin(least[k].forward, times.forward);
       least[k].reverse = fmin(least[k].reverse, times.reverse);

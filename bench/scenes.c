@@ -1,6 +1,5 @@
 /* Rollouts of the built-in scenes. */
 #include "bench/bench.h"
-#include "cli/failure.h"
 
 #include <stdlib.h>
 
@@ -36,7 +35,7 @@ static carom_status allocate(rollout_fixture *f, carom_error *error) {
   }
   f->theta_bar = calloc((size_t)carom_parameters_count(f->system), sizeof(double));
   if (have && f->theta_bar != NULL) return CAROM_OK;
-  return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
 }
 
 static carom_status fixture_make(rollout_fixture *f, const char *scene, carom_error *error) {
@@ -84,10 +83,8 @@ static carom_status measure(rollout_fixture *f, double seconds, const char *name
   for (int k = 0; k < 3 && f->status == CAROM_OK; k++) {
     time[k] = bench_least_time(work[k], f, seconds);
   }
-  if (f->status != CAROM_OK) {
-    *error = f->error;
-    return fail_at(error, name);
-  }
+  if (f->status != CAROM_OK)
+    return carom_error_set(error, f->status, "%s: %.900s", name, f->error.message);
   double steps = BATCH * STEPS;
   json_array_append_new(
       rows, json_pack("{ss si sf sf sf sf}", "scene", name, "events",
@@ -100,7 +97,7 @@ static carom_status measure(rollout_fixture *f, double seconds, const char *name
 carom_status bench_scenes(const bench_options *options, json_t *rows, carom_error *error) {
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < carom_scene_count(); k++) {
-    if (!options->go_on()) return fail(error, CAROM_INTERRUPTED, "interrupted");
+    if (!options->go_on()) return carom_error_set(error, CAROM_INTERRUPTED, "interrupted");
     rollout_fixture f;
     status = fixture_make(&f, carom_scene_name(k), error);
     if (status == CAROM_OK) {

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "bench/bench.h"
-#include "cli/failure.h"
 #include "learn/model.h"
 #include "nn/gemm.h"
 
@@ -48,7 +47,7 @@ static carom_status products_open(products *p, bool single, carom_error *error) 
                   .a = malloc(sizeof(double) * PRODUCT_NUMBERS),
                   .c = malloc(sizeof(double) * PRODUCT_NUMBERS)};
   if (p->a == NULL || p->c == NULL)
-    return fail(error, CAROM_OUT_OF_MEMORY, "no memory for products to compare with");
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory for products to compare with");
   for (int i = 0; i < PRODUCT_NUMBERS; i++) {
     double number = 1.0 / (i % 97 + 1);
     if (single)

@@ -1,7 +1,6 @@
 /* carom check: every derivative against finite differences, a table. */
 #include "cli/commands.h"
 #include "cli/derivative_check.h"
-#include "cli/failure.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -105,7 +104,7 @@ static carom_status collect(const arguments *a, setup *s, chunk_set chunks[2], c
   uint8_t *contact = calloc(states, 1);
   carom_status status = CAROM_OK;
   if (x == NULL || v == NULL || contact == NULL) {
-    status = fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories", s->batch);
+    status = carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories", s->batch);
   }
   if (status == CAROM_OK) {
     status = carom_system_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0, x, v,
@@ -151,7 +150,7 @@ static carom_status check_all(const arguments *a, setup *s, const chunk_set chun
     s->options.dynamics = (carom_dynamics)dynamics;
     status = check_case(a, s, &chunks[with_contact], with_contact, t, error);
     if (status == CAROM_OK && !progress_update(&bar, k + 1, MAX_CASES)) {
-      status = fail(error, CAROM_INTERRUPTED, "interrupted");
+      status = carom_error_set(error, CAROM_INTERRUPTED, "interrupted");
     }
   }
   progress_end(&bar);
@@ -261,10 +260,11 @@ static carom_status check(const arguments *a, setup *s, table *t, carom_error *e
   if (status == CAROM_OK) status = setup_states(&a->run, s, error);
   if (status == CAROM_OK) status = collect(a, s, chunks, error);
   if (status == CAROM_OK && chunks[0].count + chunks[1].count == 0) {
-    status = fail(error, CAROM_INVALID_DATA,
-                  "no chunk of %d states begins without a contact; give more --steps or other "
-                  "initial states",
-                  CHUNK_STATES);
+    status = carom_error_set(
+        error, CAROM_INVALID_DATA,
+        "no chunk of %d states begins without a contact; give more --steps or other "
+        "initial states",
+        CHUNK_STATES);
   }
   for (int kind = 0; kind < 2; kind++) t->chunk_count[kind] = chunks[kind].count;
   if (status == CAROM_OK) status = check_all(a, s, chunks, t, error);

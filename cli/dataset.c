@@ -2,8 +2,8 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/dataset_options.h"
-#include "cli/failure.h"
 #include "cli/findings.h"
+#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -91,10 +91,10 @@ static int compare_counts(const void *a, const void *b, void *user) {
 
 static carom_status count_contacts(outcome *o, carom_error *error) {
   int possible = carom_system_describe(o->system).contact_count;
-  o->counts = calloc((size_t)possible + 1, sizeof *o->counts);
-  o->order = calloc((size_t)possible + 1, sizeof *o->order);
+  o->counts = allocate((size_t)possible, sizeof *o->counts);
+  o->order = allocate((size_t)possible, sizeof *o->order);
   if (o->counts == NULL || o->order == NULL)
-    return fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d contacts", possible);
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d contacts", possible);
   carom_status status = carom_chunks_count_contacts(&o->data->train, o->system, o->counts, error);
   for (int k = 0; k < possible; k++) o->order[k] = k;
   qsort_r(o->order, (size_t)possible, sizeof *o->order, compare_counts, o->counts);

@@ -1,6 +1,5 @@
 #include "cli/dataset_options.h"
 
-#include "cli/failure.h"
 #include "cli/progress.h"
 #include "cli/run_options.h"
 
@@ -59,10 +58,11 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
   bool is_cut;
   carom_status status = carom_dataset_is_cut(path, &is_cut, error);
   if (status != CAROM_OK || !is_cut) return status;
-  return fail(error, CAROM_INVALID_ARGUMENT,
-              "%s: is a data set already and is taken as it is, but --%s says how one is made; "
-              "leave the option out, or make another data set with `carom dataset`",
-              path, option);
+  return carom_error_set(
+      error, CAROM_INVALID_ARGUMENT,
+      "%s: is a data set already and is taken as it is, but --%s says how one is made; "
+      "leave the option out, or make another data set with `carom dataset`",
+      path, option);
 }
 
 carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,

@@ -1,6 +1,5 @@
 #include "cli/derivative_check.h"
 
-#include "cli/failure.h"
 #include "cli/progress.h"
 #include "cli/stencil.h"
 
@@ -47,10 +46,10 @@ static int stream_below(stream *r, int bound) { return (int)(erand48(r->state) *
 static carom_status chunks_allocate(chunk_set *chunks, int capacity, size_t state,
                                     carom_error *error) {
   chunks->count = 0;
-  chunks->x0 = malloc(sizeof(double) * (size_t)capacity * state + 1);
-  chunks->v0 = malloc(sizeof(double) * (size_t)capacity * state + 1);
+  chunks->x0 = malloc(sizeof(double) * (size_t)capacity * state);
+  chunks->v0 = malloc(sizeof(double) * (size_t)capacity * state);
   if (chunks->x0 != NULL && chunks->v0 != NULL) return CAROM_OK;
-  return fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", capacity);
+  return carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", capacity);
 }
 
 void chunks_free(chunk_set *chunks) {
@@ -143,7 +142,7 @@ static carom_status checker_allocate(checker *c, carom_error *error) {
   c->base_flags = calloc(count, CHUNK_STATES);
   c->done = calloc(2 * count, sizeof(bool));
   if (c->numbers == NULL || c->base_flags == NULL || c->done == NULL)
-    return fail(error, CAROM_OUT_OF_MEMORY, "no memory to check %zu chunks", count);
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory to check %zu chunks", count);
   double *next = c->numbers;
   c->wx = take(&next, all);
   c->wv = take(&next, all);
@@ -401,7 +400,7 @@ static carom_status check_direction(checker *c, segment_work *w, stream *r, chec
   w->st.h = FIRST_STEP * segment_scale(c, w->segment);
   carom_status status = CAROM_OK;
   for (int level = 0; level < LEVELS && !all_done(c, w); level++) {
-    if (interrupted()) return fail(error, CAROM_INTERRUPTED, "interrupted");
+    if (interrupted()) return carom_error_set(error, CAROM_INTERRUPTED, "interrupted");
     status = fill_level(c, w->segment, w->direction, &w->st, error);
     if (status != CAROM_OK) return status;
     judge_level(c, w, result);
@@ -437,8 +436,9 @@ carom_status derivative_check(const setup *s, const chunk_set *chunks, int direc
   memset(results, 0, sizeof *results * CHECK_SEGMENT_COUNT);
   if (chunks->count == 0) return CAROM_OK;
   if ((double)chunks->count * CHUNK_STATES * (double)state_size(s) > INT_MAX) {
-    return fail(error, CAROM_INVALID_ARGUMENT,
-                "%d chunks of this scene are too many at once; take fewer --sample", chunks->count);
+    return carom_error_set(error, CAROM_INVALID_ARGUMENT,
+                           "%d chunks of this scene are too many at once; take fewer --sample",
+                           chunks->count);
   }
   checker c;
   carom_status status = checker_init(&c, s, chunks, seed, error);

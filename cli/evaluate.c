@@ -2,6 +2,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/evaluate_run.h"
+#include "cli/given_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 
@@ -10,19 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  KEY_DATA = 512,
-  KEY_STEPS,
-  KEY_CHECKPOINT,
-  KEY_SPLIT,
-  KEY_NO_TRUTH,
-  KEY_JSON,
-  KEY_OUTPUT = 'o'
-};
+enum { KEY_DATA = 512, KEY_CHECKPOINT, KEY_SPLIT, KEY_JSON, KEY_OUTPUT = 'o' };
 enum { TABLE_ROWS = 30 };
 
 typedef struct arguments {
   evaluate_request request;
+  given_options given;
   general_options general;
   bool json;
 } arguments;
@@ -31,13 +25,8 @@ static const struct argp_option options[] = {
     {"data", KEY_DATA, "FILE", 0,
      "another data set than the run's, or trajectories, which are cut as the run's would be", 0},
     {"split", KEY_SPLIT, "NAME", 0, "chunks to evaluate on: train, val or test (default)", 0},
-    {"steps", KEY_STEPS, "N", 0, "time steps of the longer predictions (50)", 0},
     {"checkpoint", KEY_CHECKPOINT, "NAME", 0,
      "model to evaluate: that of DIR/best.h5 (best, the default) or DIR/last.h5 (last)", 0},
-    {"no-truth", KEY_NO_TRUTH, NULL, 0,
-     "compare with the data alone, not with a simulation of the scene: for data of your own, whose "
-     "masses and friction the scene file does not know",
-     0},
     {"output", KEY_OUTPUT, "NAME", 0,
      "write NAME.json and NAME.h5 instead of DIR/evaluation.json and .h5 (of other data: "
      "DIR/evaluation-DATA.json and .h5)",
@@ -49,25 +38,27 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *all = state->input;
   evaluate_request *a = &all->request;
   switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &all->general; return 0;
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &all->given;
+      state->child_inputs[1] = &all->general;
+      return 0;
     case KEY_DATA: a->data = text; return 0;
-    case KEY_STEPS: a->steps = parse_integer(state, "--steps", text, 1, 1000000); return 0;
     case KEY_CHECKPOINT:
       a->checkpoint = parse_name(state, "--checkpoint", text, checkpoint_names);
       return 0;
     case KEY_SPLIT: a->split = parse_name(state, "--split", text, split_names); return 0;
-    case KEY_NO_TRUTH: a->no_truth = true; return 0;
     case KEY_OUTPUT: a->output = text; return 0;
     case KEY_JSON: all->json = true; return 0;
     case ARGP_KEY_ARG: parse_argument(state, "run folder", text, &a->run); return 0;
     case ARGP_KEY_END:
       if (a->run == NULL) argp_error(state, "a run folder is missing (`carom train -o DIR`)");
-      if (a->no_truth && a->steps > 0)
+      given_options_apply(&all->given, &a->options);
+      if (!a->options.truth_known && given_text(&all->given, "steps") != NULL)
         argp_error(state,
                    "--steps says how far predictions are compared with the scene's own motion, "
                    "which --no-truth leaves away; for longer ones beside data cut longer chunks "
                    "(`carom dataset --chunk`) and give them with --data");
-      a->threads = all->general.threads;
+      a->options.threads = all->general.threads;
       return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
@@ -79,9 +70,7 @@ static const char help[] =
     "beside the scene's. Writes the same to DIR/evaluation.json, and arrays for plotting to "
     "DIR/evaluation.h5."
     "\vExample:\n  carom train cp3 -o runs/cp3 && carom evaluate runs/cp3 --steps 100";
-static const struct argp_child children[] = {{&general_argp, 0, NULL, 0}, {0}};
-static const struct argp argp = {
-    .options = options, .parser = parse, .args_doc = "DIR", .doc = help, .children = children};
+static struct argp argp = {.options = options, .parser = parse, .args_doc = "DIR", .doc = help};
 
 /* ---- results ---- */
 
@@ -262,7 +251,12 @@ static void print_text(const evaluate_request *a, const evaluate_outcome *o) {
 }
 
 int command_evaluate(int argc, char **argv) {
-  arguments a = {.request = evaluate_request_default()};
+  arguments a = {.request = evaluate_request_default(), .given = {.of = CAROM_EVALUATION_OPTIONS}};
+  const struct argp_child children[] = {
+      {given_options_argp(CAROM_EVALUATION_OPTIONS, NULL), 0, NULL, 0},
+      {&general_argp, 0, NULL, 0},
+      {0}};
+  argp.children = children;
   parse_command_line(&argp, argc, argv, &a);
   if (!a.general.quiet) fprintf(stderr, "evaluating: %s\n", a.request.run);
   evaluate_outcome o = {0};

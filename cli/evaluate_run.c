@@ -1,6 +1,5 @@
 #include "cli/evaluate_run.h"
 
-#include "cli/failure.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 
@@ -13,7 +12,9 @@
 const char *const checkpoint_names[] = {"best", "last", NULL};
 const char *const split_names[] = {"train", "val", "test", NULL};
 
-evaluate_request evaluate_request_default(void) { return (evaluate_request){.split = CAROM_TEST}; }
+evaluate_request evaluate_request_default(void) {
+  return (evaluate_request){.split = CAROM_TEST, .options = carom_evaluation_default_options()};
+}
 
 void evaluate_outcome_free(evaluate_outcome *o) {
   carom_evaluation_destroy(o->result);
@@ -28,7 +29,7 @@ static carom_status in_run(const evaluate_request *a, const char *name, char pat
                            carom_error *error) {
   int length = snprintf(path, PATH_MAX, "%s/%s", a->run, name);
   if (length >= 0 && length < PATH_MAX) return CAROM_OK;
-  return fail(error, CAROM_INVALID_ARGUMENT, "%s: the path is too long", a->run);
+  return carom_error_set(error, CAROM_INVALID_ARGUMENT, "%s: the path is too long", a->run);
 }
 
 static carom_status load_model(const evaluate_request *a, evaluate_outcome *o, carom_error *error) {
@@ -36,7 +37,7 @@ static carom_status load_model(const evaluate_request *a, evaluate_outcome *o, c
   snprintf(name, sizeof name, "%s.h5", checkpoint_names[a->checkpoint]);
   carom_status status = in_run(a, name, path, error);
   if (status == CAROM_OK) status = carom_model_load(o->system, path, &o->model, error);
-  if (status == CAROM_OK) carom_model_set_threads(o->model, a->threads);
+  if (status == CAROM_OK) carom_model_set_threads(o->model, a->options.threads);
   return status;
 }
 
@@ -46,7 +47,7 @@ static carom_status read_own(const evaluate_request *a, evaluate_outcome *o, car
   char path[PATH_MAX];
   const char *file = o->config.data;
   carom_dataset_options options = o->config.dataset;
-  options.threads = a->threads;
+  options.threads = a->options.threads;
   carom_status status = CAROM_OK;
   if (file[0] != '/') {
     status = in_run(a, file, path, error);
@@ -58,7 +59,7 @@ static carom_status read_own(const evaluate_request *a, evaluate_outcome *o, car
 static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, carom_error *error) {
   const char *file = a->data != NULL ? a->data : o->config.data;
   carom_dataset_options options = o->config.dataset;
-  options.threads = a->threads;
+  options.threads = a->options.threads;
   carom_status status = a->data == NULL
                             ? read_own(a, o, &o->data, error)
                             : carom_dataset_read(o->system, file, &options, &o->data, error);
@@ -67,13 +68,13 @@ static carom_status load_data(const evaluate_request *a, evaluate_outcome *o, ca
   if (a->data != NULL) read_own(a, o, &o->training, NULL);
   double dt = carom_model_describe(o->model).options.dt;
   if (fabs(o->data->dt - dt) > 1e-9 * dt)
-    return fail(error, CAROM_INVALID_DATA,
-                "%s: its time step is %.12g, the model was trained with %.12g", file, o->data->dt,
-                dt);
+    return carom_error_set(error, CAROM_INVALID_DATA,
+                           "%s: its time step is %.12g, the model was trained with %.12g", file,
+                           o->data->dt, dt);
   if (carom_dataset_split(o->data, a->split)->count > 0) return CAROM_OK;
-  return fail(error, CAROM_INVALID_DATA,
-              "%s: has no %s chunks to evaluate on; choose others with --split", file,
-              split_names[a->split]);
+  return carom_error_set(error, CAROM_INVALID_DATA,
+                         "%s: has no %s chunks to evaluate on; choose others with --split", file,
+                         split_names[a->split]);
 }
 
 /* evaluation in the run folder; of other data evaluation-NAME, NAME its file's without the ending:
@@ -89,7 +90,7 @@ static carom_status name_output(const evaluate_request *a, evaluate_outcome *o,
                          : snprintf(o->output, sizeof o->output, "%s/evaluation%s%.*s", a->run,
                                     name != NULL ? "-" : "", width, name != NULL ? name : "");
   if (length >= 0 && length + 6 < (int)sizeof o->output) return CAROM_OK;
-  return fail(error, CAROM_INVALID_ARGUMENT, "%s: the path is too long", a->run);
+  return carom_error_set(error, CAROM_INVALID_ARGUMENT, "%s: the path is too long", a->run);
 }
 
 json_t *evaluate_describe(const evaluate_request *a, const evaluate_outcome *o) {
@@ -128,12 +129,9 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   if (status == CAROM_OK) status = name_output(a, o, error);
   if (status != CAROM_OK) return status;
   static const carom_chunks unknown = {0};
-  carom_evaluation_options wanted = carom_evaluation_default_options();
-  if (a->steps > 0) wanted.steps = a->steps;
+  carom_evaluation_options wanted = a->options;
   if (a->data != NULL) wanted.train = o->training != NULL ? &o->training->train : &unknown;
-  wanted.truth_known = !a->no_truth;
   wanted.contact = o->config.data_contact;
-  wanted.threads = a->threads;
   status = carom_model_evaluate(o->model, o->data, a->split, &wanted, &o->result, error);
   return status == CAROM_OK ? write_files(a, o, error) : status;
 }

@@ -12,13 +12,11 @@ extern const char *const split_names[];      /* "train", "val", "test" */
 typedef struct evaluate_request {
   const char *run;    /* the folder */
   const char *data;   /* NULL: the run's */
-  int steps;          /* of the longer predictions; 0: the usual number */
   const char *output; /* files are OUTPUT.json and OUTPUT.h5; NULL: evaluation in the folder, with
                          the name of other data behind it */
   int checkpoint;
   carom_split split;
-  bool no_truth;
-  int threads; /* 0: as many as the machine has */
+  carom_evaluation_options options; /* `contact` and `train` are filled in from the run */
 } evaluate_request;
 
 /* The best checkpoint on the test chunks. */

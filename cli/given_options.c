@@ -4,7 +4,6 @@
 #include <string.h>
 
 enum {
-  STRUCTS = CAROM_TRAINER_OPTIONS + 1,
   MOST_HEADINGS = 4,
   FIRST_KEY = 1 << 16 /* apart from the keys of other parsers */
 };
@@ -43,6 +42,7 @@ static carom_status try_value(carom_options of, const char *name, const char *te
     carom_dataset_options dataset;
     carom_model_options model;
     carom_trainer_options trainer;
+    carom_evaluation_options evaluation;
   } any = {0};
   return carom_option_set(of, &any, name, text, error);
 }
@@ -66,8 +66,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 const struct argp *given_options_argp(carom_options of, const option_words *words) {
-  static struct argp_option rows[STRUCTS][MOST_OPTIONS + MOST_HEADINGS + 1];
-  static struct argp made[STRUCTS];
+  static struct argp_option rows[CAROM_OPTIONS_COUNT][MOST_OPTIONS + MOST_HEADINGS + 1];
+  static struct argp made[CAROM_OPTIONS_COUNT];
   struct argp_option *row = rows[of];
   const char *heading = NULL;
   for (int k = 0; k < carom_option_count(of) && k < MOST_OPTIONS; k++) {

@@ -1,6 +1,5 @@
 /* carom gradient: the loss mean |prediction - target| and its gradient. */
 #include "cli/commands.h"
-#include "cli/failure.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -72,18 +71,19 @@ static carom_status match_target(const arguments *a, setup *s, const carom_traje
                                  carom_error *error) {
   int steps = target->state_count - 1;
   if (given_text(&a->run.rollout, "steps") != NULL && s->options.steps != steps) {
-    return fail(error, CAROM_INVALID_DATA, "%s: has %d states, so --steps must be %d, not %d",
-                a->target, target->state_count, steps, s->options.steps);
+    return carom_error_set(error, CAROM_INVALID_DATA,
+                           "%s: has %d states, so --steps must be %d, not %d", a->target,
+                           target->state_count, steps, s->options.steps);
   }
   s->options.steps = steps;
   if (target->batch != s->batch) {
-    return fail(error, CAROM_INVALID_DATA, "%s has %d samples, but %s has %d", a->target,
-                target->batch, a->run.init, s->batch);
+    return carom_error_set(error, CAROM_INVALID_DATA, "%s has %d samples, but %s has %d", a->target,
+                           target->batch, a->run.init, s->batch);
   }
   if (target->dt > 0.0 && fabs(target->dt - s->options.dt) > 1e-9 * s->options.dt) {
-    return fail(error, CAROM_INVALID_DATA,
-                "%s: has the time step %g, but the run has %g; give --dt %.17g", a->target,
-                target->dt, s->options.dt, target->dt);
+    return carom_error_set(error, CAROM_INVALID_DATA,
+                           "%s: has the time step %g, but the run has %g; give --dt %.17g",
+                           a->target, target->dt, s->options.dt, target->dt);
   }
   report_time_step("gradient", target->dt_from, s->options.dt, a->target);
   return CAROM_OK;
@@ -95,14 +95,14 @@ static carom_status allocate(const setup *s, work *w, carom_error *error) {
   w->v_bar = calloc(all, sizeof(double));
   w->x0_bar = calloc(batch * state_size(s), sizeof(double));
   w->v0_bar = calloc(batch * state_size(s), sizeof(double));
-  w->theta_bar = calloc((size_t)carom_parameters_count(s->system) + 1, sizeof(double));
+  w->theta_bar = calloc((size_t)carom_parameters_count(s->system), sizeof(double));
   w->loss_each = calloc(batch, sizeof(double));
   if (w->x_bar != NULL && w->v_bar != NULL && w->x0_bar != NULL && w->v0_bar != NULL &&
       w->theta_bar != NULL && w->loss_each != NULL) {
     return CAROM_OK;
   }
-  return fail(error, CAROM_OUT_OF_MEMORY, "no memory for the gradient of %d trajectories",
-              s->batch);
+  return carom_error_set(error, CAROM_OUT_OF_MEMORY,
+                         "no memory for the gradient of %d trajectories", s->batch);
 }
 
 static void work_free(work *w) {

@@ -1,6 +1,5 @@
 #include "cli/metrics_file.h"
 
-#include "cli/failure.h"
 #include "cli/tensorboard.h"
 
 #include <errno.h>
@@ -213,10 +212,11 @@ static carom_status put_aside(const char *path, char aside[PATH_MAX], carom_erro
   for (int k = 1;; k++) {
     const int length = snprintf(aside, PATH_MAX, "%.*s-before-%d.csv", (int)stem, path, k);
     if (length < 0 || length >= PATH_MAX)
-      return fail(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", path);
+      return carom_error_set(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", path);
     if (link(path, aside) == 0) return CAROM_OK;
     if (errno != EEXIST)
-      return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", aside, strerror(errno));
+      return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", aside,
+                             strerror(errno));
   }
 }
 
@@ -226,7 +226,8 @@ static carom_status rewrite(metrics_file *m, const char *header, int epochs_done
   char *text = NULL;
   size_t size;
   FILE *kept = open_memstream(&text, &size);
-  if (kept == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
+  if (kept == NULL)
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
   fputs(header, kept);
   bool enough = true, other_columns = false;
   FILE *old = epochs_done > 0 ? fopen(m->path, "r") : NULL;
@@ -236,7 +237,7 @@ static carom_status rewrite(metrics_file *m, const char *header, int epochs_done
   }
   carom_status status = CAROM_OK;
   if (fclose(kept) != 0 || !enough)
-    status = fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
+    status = carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
   if (status == CAROM_OK && other_columns) status = put_aside(m->path, m->aside, error);
   if (status == CAROM_OK) status = carom_file_write(m->path, text, size, error);
   free(text);
@@ -247,15 +248,17 @@ static carom_status open_files(metrics_file *m, const char *folder, int epochs_d
                                carom_error *error) {
   const int length = snprintf(m->path, sizeof m->path, "%s/metrics.csv", folder);
   if (length < 0 || (size_t)length >= sizeof m->path)
-    return fail(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", folder);
+    return carom_error_set(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", folder);
   char *header = header_text(m->properties);
-  if (header == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
+  if (header == NULL)
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", m->path);
   carom_status status = rewrite(m, header, epochs_done, error);
   free(header);
   if (status != CAROM_OK) return status;
   m->file = fopen(m->path, "a");
   if (m->file == NULL) {
-    return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path, strerror(errno));
+    return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path,
+                           strerror(errno));
   }
   return tensorboard_open(folder, &m->board, error);
 }
@@ -264,12 +267,12 @@ carom_status metrics_open(const char *folder, const carom_properties *properties
                           metrics_file **metrics, carom_error *error) {
   *metrics = NULL;
   metrics_file *m = calloc(1, sizeof *m);
-  if (m == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
+  if (m == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
   m->properties = properties;
   m->scalars = calloc((size_t)(FIXED_SCALARS + properties->count), sizeof *m->scalars);
-  carom_status status = m->scalars != NULL
-                            ? open_files(m, folder, epochs_done, error)
-                            : fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
+  carom_status status =
+      m->scalars != NULL ? open_files(m, folder, epochs_done, error)
+                         : carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
   if (status == CAROM_OK) {
     *metrics = m;
   } else {
@@ -284,7 +287,8 @@ carom_status metrics_add(metrics_file *m, const carom_epoch *e, const double *th
                          carom_error *error) {
   print_epoch(m->file, m->properties, e, theta);
   if (fflush(m->file) != 0 || ferror(m->file) != 0) {
-    return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path, strerror(errno));
+    return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", m->path,
+                           strerror(errno));
   }
   tensorboard_scalar *s = m->scalars;
   s[0] = (tensorboard_scalar){"loss/train", e->loss};

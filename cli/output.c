@@ -1,7 +1,5 @@
 #include "cli/output.h"
 
-#include "cli/failure.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -29,8 +27,9 @@ carom_status check_output(const char *path, int input_count, const char *const *
   if (path == NULL) return CAROM_OK;
   for (int k = 0; k < input_count; k++) {
     if (inputs[k] == NULL || !same_file(path, inputs[k])) continue;
-    return fail(error, CAROM_INVALID_ARGUMENT,
-                "-o %s: is the input %s, which would be lost; take another name", path, inputs[k]);
+    return carom_error_set(error, CAROM_INVALID_ARGUMENT,
+                           "-o %s: is the input %s, which would be lost; take another name", path,
+                           inputs[k]);
   }
   return carom_file_check(path, error);
 }
@@ -46,7 +45,8 @@ carom_status dump_failures(const carom_rollout *rollout, const char *folder, int
   *written = carom_rollout_failure_count(rollout);
   if (*written == 0) return CAROM_OK;
   if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
-    return fail(error, CAROM_FILE_ERROR, "%s: cannot be made: %s", folder, strerror(errno));
+    return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be made: %s", folder,
+                           strerror(errno));
   }
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < *written; k++) {
@@ -75,7 +75,7 @@ carom_status write_json(const char *path, const json_t *value, carom_error *erro
   char *line = NULL;
   const int size = text != NULL ? asprintf(&line, "%s\n", text) : -1;
   free(text);
-  if (size < 0) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
+  if (size < 0) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   const carom_status status = carom_file_write(path, line, (size_t)size, error);
   free(line);
   return status;

@@ -2,7 +2,6 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/evaluate_run.h"
-#include "cli/failure.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/reproduce_target.h"
@@ -142,7 +141,7 @@ static struct argp argp = {
 static carom_status write_both(const arguments *a, const json_t *tables, carom_error *error) {
   char path[PATH_MAX];
   char *text = target_text(a->target, tables);
-  if (text == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (text == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   snprintf(path, sizeof path, "%s/%s.json", a->output, a->target->name);
   carom_status status = write_json(path, tables, error);
   snprintf(path, sizeof path, "%s/%s.md", a->output, a->target->name);
@@ -161,7 +160,7 @@ static carom_status write_tables(const arguments *a, const char *command, json_t
   if (status != CAROM_OK || list.count == 0) return status;
   *tables = target_document(a->target, &list, command);
   results_free(&list);
-  if (*tables == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (*tables == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return write_both(a, *tables, error);
 }
 
@@ -216,7 +215,7 @@ static void print_run(const train_run *r, const carom_evaluation *e) {
 static carom_status evaluate_trained(const train_run *r, bool quiet, carom_error *error) {
   evaluate_request request = evaluate_request_default();
   request.run = r->given->output;
-  request.threads = r->given->general.threads;
+  request.options.threads = r->given->general.threads;
   evaluate_outcome o = {0};
   carom_status status = evaluate_run(&request, &o, error);
   if (status == CAROM_OK) {
@@ -339,8 +338,8 @@ static int finish(const work *w) {
   // all runs diverged, or are another process's: there is nothing to write, but to say
   const bool expected = w->bad + w->elsewhere == 0;
   if (status == CAROM_OK && tables == NULL && expected)
-    status = fail(&error, CAROM_INVALID_DATA, "%s: holds no evaluated run <task>/<model>/seed<k>",
-                  w->given->output);
+    status = carom_error_set(&error, CAROM_INVALID_DATA,
+                             "%s: holds no evaluated run <task>/<model>/seed<k>", w->given->output);
   if (status != CAROM_OK) {
     json_decref(tables);
     return report_failure("reproduce", &error);

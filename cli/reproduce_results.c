@@ -1,6 +1,5 @@
 #include "cli/reproduce_results.h"
 
-#include "cli/failure.h"
 #include "cli/paper_values.h"
 #include "cli/template.h"
 #include "cli/train_command.h"
@@ -31,8 +30,8 @@ static carom_status load_json(const char *folder, const char *name, json_t **val
   json_error_t problem;
   *value = json_load_file(path, JSON_REJECT_DUPLICATES, &problem);
   if (*value != NULL) return CAROM_OK;
-  return fail(error, CAROM_INVALID_DATA, "%s:%d:%d: cannot be read: %s", path, problem.line,
-              problem.column, problem.text);
+  return carom_error_set(error, CAROM_INVALID_DATA, "%s:%d:%d: cannot be read: %s", path,
+                         problem.line, problem.column, problem.text);
 }
 
 static carom_status load_evaluation(const char *folder, result *r, carom_error *error) {
@@ -43,10 +42,11 @@ static carom_status load_evaluation(const char *folder, result *r, carom_error *
       json_is_array(json_object_get(r->evaluation, "contacts")) &&
       json_is_array(json_object_get(r->evaluation, "bodies")))
     return CAROM_OK;
-  return fail(error, CAROM_INVALID_DATA,
-              "%s/evaluation.json: is not an evaluation; remove it to have the run evaluated "
-              "again",
-              folder);
+  return carom_error_set(
+      error, CAROM_INVALID_DATA,
+      "%s/evaluation.json: is not an evaluation; remove it to have the run evaluated "
+      "again",
+      folder);
 }
 
 static carom_status load_config(const char *folder, result *r, carom_error *error) {
@@ -64,7 +64,7 @@ static carom_status load_config(const char *folder, result *r, carom_error *erro
     r->shared_properties = config.model.shared_properties;
     r->command = train_command(&config, system, r->folder);
     if (r->version == NULL || r->command == NULL)
-      status = fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+      status = carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   }
   json_decref(document);
   carom_run_config_free(&config);
@@ -116,7 +116,8 @@ static carom_status load_metrics(const char *folder, result *r, carom_error *err
   snprintf(path, sizeof path, "%s/metrics.csv", folder);
   FILE *file = fopen(path, "r");
   if (file == NULL)
-    return fail(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", path, strerror(errno));
+    return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", path,
+                           strerror(errno));
   char *line = NULL;
   size_t room = 0;
   metrics_columns columns = {-1, -1, -1};
@@ -127,7 +128,8 @@ static carom_status load_metrics(const char *folder, result *r, carom_error *err
   free(line);
   fclose(file);
   if (columns.epoch >= 0 && columns.best >= 0 && columns.seconds >= 0) return CAROM_OK;
-  return fail(error, CAROM_INVALID_DATA, "%s: has no columns epoch, best and seconds", path);
+  return carom_error_set(error, CAROM_INVALID_DATA, "%s: has no columns epoch, best and seconds",
+                         path);
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -144,7 +146,7 @@ static int seed_of(const char *name) {
 static carom_status add_run(result_list *list, const FTSENT *file, carom_error *error) {
   const FTSENT *seed = file->fts_parent, *model = seed->fts_parent, *task = model->fts_parent;
   result *items = realloc(list->items, (size_t)(list->count + 1) * sizeof *items);
-  if (items == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (items == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   list->items = items;
   result *r = &items[list->count++];
   *r = (result){.task = strdup(task->fts_name),
@@ -155,7 +157,7 @@ static carom_status add_run(result_list *list, const FTSENT *file, carom_error *
     r->folder = NULL;
   carom_status status = CAROM_OK;
   if (r->task == NULL || r->model == NULL || r->folder == NULL || folder == NULL)
-    status = fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+    status = carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   if (status == CAROM_OK) status = load_evaluation(folder, r, error);
   if (status == CAROM_OK) status = load_config(folder, r, error);
   if (status == CAROM_OK) status = load_metrics(folder, r, error);
@@ -193,7 +195,8 @@ carom_status results_collect(const char *folder, result_list *list, carom_error 
   FTS *walk = start != NULL ? fts_open(roots, FTS_LOGICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL) : NULL;
   carom_status status = CAROM_OK;
   if (walk == NULL)
-    status = fail(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", folder, strerror(errno));
+    status =
+        carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", folder, strerror(errno));
   for (FTSENT *e; status == CAROM_OK && (e = fts_read(walk)) != NULL;) {
     if (e->fts_level == SEED_LEVEL && e->fts_info == FTS_D && seed_of(e->fts_name) < 0)
       fts_set(walk, e, FTS_SKIP);

@@ -1,12 +1,10 @@
 #include "cli/setup.h"
 
-#include "cli/failure.h"
-
 #include <stdlib.h>
 
 static carom_status load_parameters(const run_options *given, setup *s, carom_error *error) {
-  s->theta = malloc(sizeof(double) * (size_t)(carom_parameters_count(s->system) + 1));
-  if (s->theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  s->theta = malloc(sizeof(double) * (size_t)carom_parameters_count(s->system));
+  if (s->theta == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   carom_parameters_default(s->system, s->theta);
   if (given->parameters != NULL) {
     carom_status status = carom_parameters_read(s->system, given->parameters, s->theta, error);
@@ -43,7 +41,9 @@ static carom_status read_states(const run_options *given, setup *s, carom_error 
   s->x0 = read.x;
   s->v0 = read.v;
   status = carom_system_check_states(s->system, s->batch, s->x0, s->v0, given->tolerance, error);
-  return status == CAROM_OK ? CAROM_OK : fail_at(error, given->init);
+  if (status == CAROM_OK) return CAROM_OK;
+  const carom_error found = *error;
+  return carom_error_set(error, status, "%.400s: %.600s", given->init, found.message);
 }
 
 int drawn_states(const run_options *given) { return given->sample > 0 ? given->sample : 1; }
@@ -55,7 +55,7 @@ carom_status setup_states(const run_options *given, setup *s, carom_error *error
   s->x0 = malloc(bytes);
   s->v0 = malloc(bytes);
   if (s->x0 == NULL || s->v0 == NULL) {
-    return fail(error, CAROM_OUT_OF_MEMORY, "no memory for %d initial states", s->batch);
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d initial states", s->batch);
   }
   return carom_system_sample(s->system, given->seed, s->batch, s->x0, s->v0, error);
 }

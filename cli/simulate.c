@@ -1,6 +1,5 @@
 /* carom simulate: from initial states to trajectories. */
 #include "cli/commands.h"
-#include "cli/failure.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -57,7 +56,7 @@ static carom_status check_memory(const setup *s, const carom_trajectories *out,
       (double)out->batch * out->state_count * (2.0 * sizeof(double) * (double)state_size(s) + 1.0);
   const double there = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
   if (needed <= there) return CAROM_OK;
-  return fail(
+  return carom_error_set(
       error, CAROM_OUT_OF_MEMORY,
       "%d trajectories of %d states take %.3g GB, the machine has %.3g; take fewer --sample "
       "or --steps",
@@ -78,9 +77,10 @@ static carom_status allocate(const setup *s, carom_trajectories *out, carom_erro
   out->v = calloc(entries, sizeof(double) * state_size(s));
   out->contact = calloc(entries, 1);
   if (out->x != NULL && out->v != NULL && out->contact != NULL) return CAROM_OK;
-  return fail(error, CAROM_OUT_OF_MEMORY,
-              "no memory for %d trajectories of %d states; take fewer --sample or --steps",
-              out->batch, out->state_count);
+  return carom_error_set(
+      error, CAROM_OUT_OF_MEMORY,
+      "no memory for %d trajectories of %d states; take fewer --sample or --steps", out->batch,
+      out->state_count);
 }
 
 // a rollout keeps the programs that failed, a plain simulation does not

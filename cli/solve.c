@@ -1,8 +1,8 @@
 /* carom solve: one cone program from a file. */
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/failure.h"
 #include "cli/given_options.h"
+#include "cli/memory.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 
@@ -68,12 +68,13 @@ static carom_status solve(const arguments *a, result *r, carom_error *error) {
   carom_status status = carom_cone_program_read(a->file, &r->program, error);
   if (status != CAROM_OK) return status;
   size_t size = (size_t)(r->program.contact_count * r->program.dimension);
-  r->f = calloc(size + 1, sizeof(double));
-  r->s = calloc(size + 1, sizeof(double));
+  r->f = allocate(size, sizeof(double));
+  r->s = allocate(size, sizeof(double));
   carom_cone_solver *solver = NULL;
   carom_cone_options cone = carom_cone_default_options();
   given_options_apply(&a->cone, &cone);
-  if (r->f == NULL || r->s == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (r->f == NULL || r->s == NULL)
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   status = carom_cone_solver_create(&solver, error);
   if (status == CAROM_OK) {
     status = carom_cone_solver_solve(solver, &r->program, &cone, r->f, &r->info, error);

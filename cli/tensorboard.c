@@ -1,7 +1,5 @@
 #include "cli/tensorboard.h"
 
-#include "cli/failure.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -114,7 +112,8 @@ static carom_status write_all(const tensorboard *t, carom_error *error) {
     const ssize_t written = write(t->descriptor, at, left);
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
-      return fail(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", t->path, strerror(errno));
+      return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be written: %s", t->path,
+                             strerror(errno));
     }
     at += written;
     left -= (size_t)written;
@@ -132,7 +131,7 @@ static carom_status write_event(tensorboard *t, carom_error *error) {
   put(r, e->bytes, e->size);
   put_little(r, masked(crc32c(e->bytes, e->size)), 4);
   if (t->value.failed || t->summary.failed || e->failed || r->failed)
-    return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", t->path);
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", t->path);
   return write_all(t, error);
 }
 
@@ -156,12 +155,12 @@ static int open_new(const char *folder, char *path, size_t size) {
 carom_status tensorboard_open(const char *folder, tensorboard **board, carom_error *error) {
   *board = NULL;
   tensorboard *t = calloc(1, sizeof *t);
-  if (t == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
+  if (t == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", folder);
   t->descriptor = open_new(folder, t->path, sizeof t->path);
   carom_status status = CAROM_OK;
   if (t->descriptor < 0) {
-    status = fail(error, CAROM_FILE_ERROR, "%s: no event file can be made there: %s", folder,
-                  strerror(errno));
+    status = carom_error_set(error, CAROM_FILE_ERROR, "%s: no event file can be made there: %s",
+                             folder, strerror(errno));
   } else {
     static const char version[] = "brain.Event:2";
     begin_event(t);

@@ -1,7 +1,6 @@
 /* carom train: from trajectories to masses, a potential, friction and restitution. */
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/failure.h"
 #include "cli/findings.h"
 #include "cli/messages.h"
 #include "cli/output.h"
@@ -85,7 +84,7 @@ static carom_status print_results(const train_run *r, double seconds, carom_erro
   double *learned = calloc(size, sizeof(double)), *truth = calloc(size, sizeof(double));
   carom_status status = learned != NULL && truth != NULL
                             ? best_theta(r, learned, error)
-                            : fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+                            : carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   if (status == CAROM_OK) {
     carom_parameters_default(r->system, truth);
     (r->given->json ? print_as_json : print_text)(r, learned, truth, seconds);

@@ -1,7 +1,5 @@
 #include "cli/train_options.h"
 
-#include "cli/failure.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -151,7 +149,8 @@ static carom_status apply_data(const train_arguments *a, carom_run_config *c, ca
   if (a->data == NULL) return CAROM_OK;
   char *path = realpath(a->data, NULL);
   if (path == NULL) {
-    return fail(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", a->data, strerror(errno));
+    return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be read: %s", a->data,
+                           strerror(errno));
   }
   free(c->data);
   c->data = path;
@@ -180,7 +179,7 @@ carom_status train_config_make(const train_arguments *given, const carom_system 
                                .dataset = carom_dataset_default_options(system),
                                .data_contact = CAROM_CM};
   if (config->scene == NULL || config->data == NULL)
-    return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return apply(given, config, error);
 }
 
@@ -192,9 +191,10 @@ static carom_status compare_scene(const train_arguments *given, const carom_syst
   if (status != CAROM_OK) return status;
   carom_difference found;
   if (carom_system_differs(system, other, &found)) {
-    status = fail(error, CAROM_INVALID_ARGUMENT,
-                  "%s: the run has another scene than %s: %s is %s in the run and %s there",
-                  given->output, given->scene, found.path, found.first, found.second);
+    status =
+        carom_error_set(error, CAROM_INVALID_ARGUMENT,
+                        "%s: the run has another scene than %s: %s is %s in the run and %s there",
+                        given->output, given->scene, found.path, found.first, found.second);
   }
   carom_system_destroy(other);
   return status;
@@ -205,11 +205,12 @@ static carom_status compare_config(const train_arguments *given, const carom_run
   carom_difference found;
   if (!carom_run_config_differs(run, wanted, &found)) return CAROM_OK;
   const bool epochs = strcmp(found.path, "train.epochs") == 0;
-  return fail(error, CAROM_INVALID_ARGUMENT,
-              "%s: the run has %s = %s, not %s%s; leave the option away to go on with it, or "
-              "begin a new run in another folder",
-              given->output, found.path, found.first, found.second,
-              epochs ? ", and a cosine schedule depends on it" : "");
+  return carom_error_set(
+      error, CAROM_INVALID_ARGUMENT,
+      "%s: the run has %s = %s, not %s%s; leave the option away to go on with it, or "
+      "begin a new run in another folder",
+      given->output, found.path, found.first, found.second,
+      epochs ? ", and a cosine schedule depends on it" : "");
 }
 
 carom_status train_config_resume(const train_arguments *given, const carom_system *system,
@@ -218,7 +219,7 @@ carom_status train_config_resume(const train_arguments *given, const carom_syste
   if (status != CAROM_OK) return status;
   carom_run_config wanted = *config;
   wanted.data = strdup(config->data);
-  if (wanted.data == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  if (wanted.data == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   status = apply(given, &wanted, error);
   if (status == CAROM_OK && config->train.schedule == CAROM_CONSTANT)
     config->train.epochs = wanted.train.epochs;

@@ -1,7 +1,6 @@
 #include "cli/train_run.h"
 #include "cli/findings.h"
 
-#include "cli/failure.h"
 #include "cli/messages.h"
 
 #include <dirent.h>
@@ -25,7 +24,8 @@ static carom_status path_in(const train_run *r, const char *name, char path[PATH
   const int length = snprintf(path, PATH_MAX, "%s%s%s", absolute ? "" : r->given->output,
                               absolute ? "" : "/", name);
   if (length >= 0 && length < PATH_MAX) return CAROM_OK;
-  return fail(error, CAROM_FILE_ERROR, "%.200s...: the name is too long", r->given->output);
+  return carom_error_set(error, CAROM_FILE_ERROR, "%.200s...: the name is too long",
+                         r->given->output);
 }
 
 // makes the folder and those above it
@@ -33,7 +33,8 @@ static carom_status make_folder(train_run *r, carom_error *error) {
   char path[PATH_MAX];
   const size_t length = strlen(r->given->output);
   if (length == 0 || length >= sizeof path)
-    return fail(error, CAROM_FILE_ERROR, "the name of the run folder is empty or too long");
+    return carom_error_set(error, CAROM_FILE_ERROR,
+                           "the name of the run folder is empty or too long");
   memcpy(path, r->given->output, length + 1);
   for (size_t k = 1; k <= length; k++) {
     if (path[k] != '/' && path[k] != '\0') continue;
@@ -41,8 +42,8 @@ static carom_status make_folder(train_run *r, carom_error *error) {
     path[k] = '\0';
     const bool made = mkdir(path, 0777) == 0;
     if (!made && errno != EEXIST) {
-      return fail(error, CAROM_FILE_ERROR, "%s: the folder cannot be made: %s", path,
-                  strerror(errno));
+      return carom_error_set(error, CAROM_FILE_ERROR, "%s: the folder cannot be made: %s", path,
+                             strerror(errno));
     }
     path[k] = kept;
     if (k == length) r->made_folder = made;
@@ -54,13 +55,13 @@ static carom_status make_folder(train_run *r, carom_error *error) {
 static carom_status lock_folder(train_run *r, carom_error *error) {
   r->lock = open(r->given->output, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (r->lock < 0) {
-    return fail(error, CAROM_FILE_ERROR, "%s: cannot be opened: %s", r->given->output,
-                strerror(errno));
+    return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be opened: %s", r->given->output,
+                           strerror(errno));
   }
   if (flock(r->lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return CAROM_OK;
   r->busy = true;
-  return fail(error, CAROM_FILE_ERROR, "%s: another process is training in this folder",
-              r->given->output);
+  return carom_error_set(error, CAROM_FILE_ERROR, "%s: another process is training in this folder",
+                         r->given->output);
 }
 
 // whether a name is NAME.tmp-PROCESS-NUMBER of a file that a run writes (carom_file_write), and the
@@ -95,9 +96,10 @@ static carom_status refuse_run(train_run *r, carom_error *error) {
   carom_status status = path_in(r, "config.json", path, error);
   if (status != CAROM_OK || access(path, F_OK) != 0) return status;
   r->usage = true;
-  return fail(error, CAROM_INVALID_ARGUMENT,
-              "%s: holds a run already; --resume goes on with it, or take another folder",
-              r->given->output);
+  return carom_error_set(
+      error, CAROM_INVALID_ARGUMENT,
+      "%s: holds a run already; --resume goes on with it, or take another folder",
+      r->given->output);
 }
 
 /* ---- beginning and going on ------------------------------------------------------------------ */
@@ -145,8 +147,8 @@ static carom_status make_trainer(train_run *r, carom_error *error) {
   if (status == CAROM_OK)
     status = carom_trainer_create(r->model, r->data, &train, &r->trainer, error);
   if (status != CAROM_OK) return status;
-  r->theta = calloc((size_t)carom_parameters_count(r->system) + 1, sizeof(double));
-  if (r->theta == NULL) return fail(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  r->theta = calloc((size_t)carom_parameters_count(r->system), sizeof(double));
+  if (r->theta == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return carom_model_properties(r->model, &r->properties, error);
 }
 

@@ -5,12 +5,8 @@ set -u
 
 carom=$(realpath "$1")
 build=$(realpath "${2:-$(dirname "$1")}")
-make_bad_h5=$(find "$build" -name make_bad_h5 -type f -perm -u+x | head -n 1)
-if [ -z "$make_bad_h5" ]; then
-  echo "make_bad_h5 is not in $build" >&2
-  exit 1
-fi
 source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
+make_bad_h5=$(built make_bad_h5) || exit 1
 
 no_file() { holds "$1 must not be there" test ! -e "$1"; }
 no_leftover() {

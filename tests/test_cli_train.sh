@@ -5,12 +5,8 @@ set -u
 
 carom=$(realpath "$1")
 build=$(realpath "${2:-$(dirname "$1")}")
-make_bad_training=$(find "$build" -name make_bad_training -type f -perm -u+x | head -n 1)
-if [ -z "$make_bad_training" ]; then
-  echo "make_bad_training is not in $build" >&2
-  exit 1
-fi
 source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
+make_bad_training=$(built make_bad_training) || exit 1
 
 # the metrics without the column of seconds
 timeless() { cut -d, -f10 --complement "$1/metrics.csv"; }

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "contact/contact_event.h"
-#include "physics/constraints.h"
+#include "physics/constraint_projection.h"
 #include "physics/integrator.h"
 #include "support/differences.h"
 #include "system/sampler.h"
@@ -240,6 +240,27 @@ static void step_gradient(fixture *f) {
   integrator_step_vjp(&in, 1, &record, f->x_bar, f->v_bar, f->theta_bar, f->theta_bar, &f->memory);
 }
 
+/* weight' (x, v) put on the constraints */
+static double projection_value(void *user) {
+  fixture *f = user;
+  int n = f->system->coordinate_count;
+  mechanics_set_parameters(&f->mechanics, f->theta);
+  arena_mark mark = arena_save(&f->memory);
+  double *x = arena_doubles(&f->memory, n), *v = arena_doubles(&f->memory, n);
+  memcpy(x, f->x, sizeof(double) * (size_t)n);
+  memcpy(v, f->v, sizeof(double) * (size_t)n);
+  assert_int_equal(project_state(&f->mechanics, x, v, &f->memory), 0);
+  double value = dot(f->weight, x, n) + dot(f->weight + n, v, n);
+  arena_restore(&f->memory, mark);
+  return value;
+}
+static void projection_gradient(fixture *f) {
+  int n = f->system->coordinate_count;
+  memcpy(f->x_bar, f->weight, sizeof(double) * (size_t)n);
+  memcpy(f->v_bar, f->weight + n, sizeof(double) * (size_t)n);
+  project_state_vjp(&f->mechanics, f->x, f->v, f->x_bar, f->v_bar, f->theta_bar, &f->memory);
+}
+
 /* v becomes the nearest velocity (in the inertial metric) that the constraints at x allow, unless the
  * fixture drifts. */
 static void allow_velocity(fixture *f, double *v) {
@@ -355,6 +376,7 @@ static const element elements[] = {
     {"potential gradient", potential_value, potential_gradient, 1, 0, 0, 1, 0, 0},
     {"dynamics", dynamics_value, dynamics_gradient, 1, 1, 1, 1, 0, 0},
     {"time step", step_value, step_gradient, 1, 1, 0, 1, 0, 0},
+    {"projection", projection_value, projection_gradient, 1, 1, 0, 1, 1, 0},
     {"contact event", event_value, event_gradient, 1, 1, 0, 1, 0, 1},
 };
 enum { ELEMENT_COUNT = sizeof elements / sizeof elements[0] };

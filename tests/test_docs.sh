@@ -4,23 +4,10 @@
 #   test_docs.sh
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
-
-passed=0
-failed=0
-
-# expect_empty NAME TEXT: passes if there is nothing to complain about
-expect_empty() {
-  if [ -z "$2" ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf 'FAILED %s\n%s\n' "$1" "$2"
-  fi
-}
+source tests/support/checks.sh
 
 folders=(include src cli bench tests examples scenes cmake scripts docs)
-words=$(mktemp)
-trap 'rm -f "$words"' EXIT
+words=$folder/words
 {
   grep -rhoE '[A-Za-z_][A-Za-z0-9_]*' include src cli bench tests examples cmake scripts \
     --include='*.[ch]' --include='*.sh' --include='*.cmake' --include='*.txt'
@@ -81,5 +68,4 @@ for document in CONTRIBUTING.md docs/architecture.md docs/theory.md; do
   expect_empty "names in $document" "$(missing_names "$document")"
 done
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+finish

@@ -28,7 +28,7 @@ typedef struct fixture {
   carom_system *system;
   carom_dataset *data;
   carom_model *model;
-  evaluation *result;
+  carom_evaluation *result;
 } fixture;
 
 static double *segment(carom_model *model, const char *name, int *size) {
@@ -87,7 +87,7 @@ static int tear_down(void **state) {
   return 0;
 }
 
-static const evaluation *run(fixture *f, const evaluation_options *o) {
+static const carom_evaluation *run(fixture *f, const carom_evaluation_options *o) {
   carom_error error = {0};
   carom_evaluation_destroy(f->result);
   if (evaluation_run(f->system, f->model, f->data->dt, &f->data->test, &f->data->train, o,
@@ -99,12 +99,12 @@ static const evaluation *run(fixture *f, const evaluation_options *o) {
 static void estimates(void **state) {
   (void)state;
   double values[] = {4, 1, 2, 3};
-  const estimate e = estimate_of(values, 4);
+  const carom_estimate e = estimate_of(values, 4);
   assert_true(e.mean == 2.5 && e.median == 2.5 && e.largest == 4 && e.count == 4);
   // s^2 = 5/3
   assert_true(fabs(e.half_width - 1.96 * sqrt(5.0 / 3.0 / 4.0)) < 1e-15);
   double one[] = {7};
-  const estimate single = estimate_of(one, 1);
+  const carom_estimate single = estimate_of(one, 1);
   assert_true(single.mean == 7 && isnan(single.half_width) && single.median == 7);
   assert_true(isnan(estimate_of(one, 0).mean));
 }
@@ -119,8 +119,8 @@ static void floor_of_a_model(void **state) {
   carom_model *kept = f->model;
   f->model = make_true_model(f->system, "cmr-cd-chnn", mass);
   assert_non_null(f->model);
-  const evaluation_options o = carom_evaluation_default_options();
-  const evaluation *e = run(f, &o);
+  const carom_evaluation_options o = carom_evaluation_default_options();
+  const carom_evaluation *e = run(f, &o);
   assert_true(e->scene_relative.mean > 1e-5);
   assert_true(fabs(e->chunk.relative.mean - e->scene_relative.mean) < 1e-10);
   carom_model_destroy(f->model);
@@ -129,8 +129,8 @@ static void floor_of_a_model(void **state) {
 
 static void truth_has_no_error(void **state) {
   fixture *f = *state;
-  const evaluation_options o = carom_evaluation_default_options();
-  const evaluation *e = run(f, &o);
+  const carom_evaluation_options o = carom_evaluation_default_options();
+  const carom_evaluation *e = run(f, &o);
   assert_int_equal(e->chunk.count, 20);
   assert_int_equal(e->chunk.states, 5);
   assert_int_equal(e->extended.states, 51);
@@ -152,9 +152,9 @@ static void truth_has_no_error(void **state) {
 static void errors_are_what_they_say(void **state) {
   fixture *f = *state;
   fill(f->model, "restitution", 0);
-  const evaluation_options o = carom_evaluation_default_options();
-  const evaluation *e = run(f, &o);
-  const horizon *h = &e->chunk;
+  const carom_evaluation_options o = carom_evaluation_default_options();
+  const carom_evaluation *e = run(f, &o);
+  const carom_horizon *h = &e->chunk;
   size_t each = 5 * 10;
   double sum = 0, norms = 0, at_last = 0;
   for (size_t k = 0; k < 20; k++) {
@@ -188,9 +188,9 @@ static void errors_are_what_they_say(void **state) {
 
 static void energies_are_the_scenes(void **state) {
   fixture *f = *state;
-  const evaluation_options o = carom_evaluation_default_options();
-  const evaluation *e = run(f, &o);
-  const horizon *h = &e->extended;
+  const carom_evaluation_options o = carom_evaluation_default_options();
+  const carom_evaluation *e = run(f, &o);
+  const carom_horizon *h = &e->extended;
   for (int k = 0; k < h->count * h->states; k += 17) {
     double kinetic, potential;
     carom_system_energy(f->system, NULL, h->x + k * 10, h->v + k * 10, &kinetic, &potential, NULL);
@@ -340,9 +340,9 @@ static void force_by_differences(void **state) {
 
 static void without_truth_only_the_data(void **state) {
   fixture *f = *state;
-  evaluation_options o = carom_evaluation_default_options();
+  carom_evaluation_options o = carom_evaluation_default_options();
   o.truth_known = false;
-  const evaluation *e = run(f, &o);
+  const carom_evaluation *e = run(f, &o);
   assert_int_equal(e->extended.count, 0);
   assert_null(e->energy);
   assert_true(e->chunk.relative.largest < 1e-10);
@@ -359,8 +359,8 @@ static void diverging_model_is_counted(void **state) {
     snprintf(name, sizeof name, "weight%d", layer);
     fill(f->model, name, 1e100);
   }
-  const evaluation_options o = carom_evaluation_default_options();
-  const evaluation *e = run(f, &o);
+  const carom_evaluation_options o = carom_evaluation_default_options();
+  const carom_evaluation *e = run(f, &o);
   assert_int_equal(e->chunk.failed_count, 20);
   assert_int_equal(e->chunk.relative.count, 0);
   assert_true(isnan(e->chunk.relative.mean));
@@ -370,16 +370,23 @@ static void diverging_model_is_counted(void **state) {
 static void bad_calls(void **state) {
   fixture *f = *state;
   carom_error error = {0};
-  evaluation *result;
-  evaluation_options o = carom_evaluation_default_options();
+  carom_evaluation *result;
+  carom_evaluation_options o = carom_evaluation_default_options();
   assert_int_equal(evaluation_run(f->system, f->model, f->data->dt, &f->data->validation, NULL, &o,
                                   &result, &error),
                    CAROM_INVALID_DATA);
   assert_null(result);
+  // every row of the table of options is checked
   o.steps = 0;
   assert_int_equal(
       evaluation_run(f->system, f->model, f->data->dt, &f->data->test, NULL, &o, &result, &error),
       CAROM_INVALID_ARGUMENT);
+  o = carom_evaluation_default_options();
+  o.contact = (carom_contact_model)55;
+  assert_int_equal(
+      evaluation_run(f->system, f->model, f->data->dt, &f->data->test, NULL, &o, &result, &error),
+      CAROM_INVALID_ARGUMENT);
+  assert_null(result);
 }
 
 static void files(void **state) {
@@ -388,8 +395,8 @@ static void files(void **state) {
   int descriptor = mkstemp(path);
   assert_true(descriptor >= 0);
   close(descriptor);
-  const evaluation_options o = carom_evaluation_default_options();
-  const evaluation *e = run(f, &o);
+  const carom_evaluation_options o = carom_evaluation_default_options();
+  const carom_evaluation *e = run(f, &o);
   carom_error error = {0};
   assert_int_equal(carom_evaluation_write(e, f->system, path, &error), CAROM_OK);
   h5_reader *reader;

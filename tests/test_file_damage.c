@@ -18,31 +18,13 @@
 
 #include <cmocka.h>
 
-#include "support/files.h"
+#include "support/file_fixture.h"
 #include "support/messages.h"
 #include "support/systems.h"
 
 enum { STATE = 6 };
 
-typedef struct fixture {
-  test_folder folder;
-  carom_system *cp3; /* 3 point masses in 2D */
-} fixture;
-
-static int set_up(void **state) {
-  fixture *f = calloc(1, sizeof *f);
-  f->cp3 = load_system("cp3");
-  *state = f;
-  return folder_enter(&f->folder, "damage");
-}
-
-static int tear_down(void **state) {
-  fixture *f = *state;
-  const int removed = folder_leave(&f->folder);
-  carom_system_destroy(f->cp3);
-  free(f);
-  return removed;
-}
+static int set_up(void **state) { return file_fixture_make("damage", NULL, state); }
 
 static void write_state(const carom_system *system, const char *path, double first) {
   double x[STATE] = {first}, v[STATE] = {-first};
@@ -82,7 +64,7 @@ static void seal_is_as_documented(void **state) {
 
 // every byte counts, those of the seal too
 static void any_flipped_bit_is_found(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   write_state(f->cp3, "s.h5", 0.5);
   size_t size;
   char *bytes = read_bytes("s.h5", &size);
@@ -99,7 +81,7 @@ static void any_flipped_bit_is_found(void **state) {
 
 // what is opened is what was checked: HDF5 sees memory, and the file may change meanwhile
 static void verified_bytes_are_read(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   write_state(f->cp3, "s.h5", 0.5);
   h5_reader *reader;
   assert_int_equal(h5_reader_open("s.h5", &reader, NULL), CAROM_OK);
@@ -113,7 +95,7 @@ static void verified_bytes_are_read(void **state) {
 }
 
 static void without_checksum_is_read(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   write_state(f->cp3, "s.h5", 0.5);
   unseal("s.h5");
   carom_states read;
@@ -215,7 +197,7 @@ static void write_parts(hid_t file, const char *name, int rank, const hsize_t *s
 }
 
 static void claims_are_compared_with_storage(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   // 14 million trajectories of one state in a small file
   const hsize_t many[] = {14000000, 1, 3, 2}, part[] = {1, 1, 3, 2};
   hid_t file = H5Fcreate("many.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -229,7 +211,7 @@ static void claims_are_compared_with_storage(void **state) {
 }
 
 static void data_elsewhere_are_refused(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   hsize_t shape[] = {1, 3, 2};
   hid_t file = H5Fcreate("outside.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   hid_t space = H5Screate_simple(3, shape, NULL), creation = H5Pcreate(H5P_DATASET_CREATE);
@@ -288,7 +270,7 @@ static void *use_files(void *user) {
 }
 
 static void threads_use_files_at_once(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   write_state(f->cp3, "foreign.h5", 1.0);
   unseal("foreign.h5");
   pthread_t threads[THREADS];
@@ -309,7 +291,7 @@ static herr_t count_errors(hid_t stack, void *user) {
 }
 
 static void error_printing_is_restored(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   int errors = 0;
   assert_true(H5Eset_auto2(H5E_DEFAULT, count_errors, &errors) >= 0);
   write_bytes("magic.h5", "\211HDF\r\n\032\n garbage", 16);
@@ -352,5 +334,5 @@ int main(void) {
       cmocka_unit_test(error_printing_is_restored),
       cmocka_unit_test(two_writers),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, file_fixture_free);
 }

@@ -21,34 +21,13 @@
 
 #include <cmocka.h>
 
-#include "support/files.h"
+#include "support/file_fixture.h"
 #include "support/foreign.h"
 #include "support/messages.h"
 #include "support/systems.h"
 
-/* A folder of its own, two systems. */
-typedef struct fixture {
-  test_folder folder;
-  carom_system *cp3;  /* 3 point masses in 2D */
-  carom_system *gyro; /* one rigid body in 3D */
-} fixture;
-
-static int set_up(void **state) {
-  fixture *f = calloc(1, sizeof *f);
-  f->cp3 = load_system("cp3");
-  f->gyro = load_system("gyro");
-  *state = f;
-  return folder_enter(&f->folder, "files");
-}
-
-static int tear_down(void **state) {
-  fixture *f = *state;
-  const int removed = folder_leave(&f->folder);
-  carom_system_destroy(f->cp3);
-  carom_system_destroy(f->gyro);
-  free(f);
-  return removed;
-}
+/* Beside cp3 there is gyro, one rigid body in 3D. */
+static int set_up(void **state) { return file_fixture_make("files", "gyro", state); }
 
 static bool exists(const char *path) { return access(path, F_OK) == 0; }
 
@@ -104,7 +83,7 @@ static void atomic_refuses(void **state) {
 }
 
 static void full_disk_is_reported(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   if (!exists("/dev/full")) skip();
   carom_error error;
   double x[6] = {0}, v[6] = {0};
@@ -137,7 +116,7 @@ static carom_trajectories make_trajectory(double *x, double *v, uint8_t *contact
 }
 
 static void trajectory_round_trip(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double x[BATCH * STATES * STATE], v[BATCH * STATES * STATE];
   uint8_t contact[BATCH * STATES];
   const carom_trajectories written = make_trajectory(x, v, contact);
@@ -157,7 +136,7 @@ static void trajectory_round_trip(void **state) {
 }
 
 static void origin_is_written(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double x[STATE] = {0}, v[STATE] = {0};
   const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
   assert_int_equal(carom_states_write(&data, f->cp3, "s.h5", NULL), CAROM_OK);
@@ -179,7 +158,7 @@ static void origin_is_written(void **state) {
 }
 
 static void same_content_same_bytes(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double x[STATE] = {1.0}, v[STATE] = {2.0};
   const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
   char *bytes[2];
@@ -197,7 +176,7 @@ static void same_content_same_bytes(void **state) {
 }
 
 static void states_round_trip(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double x[2 * STATE], v[2 * STATE];
   for (int k = 0; k < 2 * STATE; k++) x[k] = 1.0 / (k + 3), v[k] = -k;
   const carom_states data = {.batch = 2, .point_count = 3, .dimension = 2, .x = x, .v = v};
@@ -211,7 +190,7 @@ static void states_round_trip(void **state) {
 }
 
 static void states_from_trajectory(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double x[BATCH * STATES * STATE], v[BATCH * STATES * STATE];
   uint8_t contact[BATCH * STATES];
   const carom_trajectories written = make_trajectory(x, v, contact);
@@ -239,7 +218,7 @@ static void refuse_state(const carom_system *system, const char *path, carom_sta
 }
 
 static void no_hdf5_file(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   refuse_state(f->cp3, "missing.h5", CAROM_FILE_ERROR, "No such file");
   refuse_state(f->cp3, ".", CAROM_FILE_ERROR, "not a regular file");
   write_bytes("empty.h5", "", 0);
@@ -252,7 +231,7 @@ static void no_hdf5_file(void **state) {
 
 // every shorter version of a good file is refused or read, without a crash
 static void cut_short(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double x[STATE] = {0}, v[STATE] = {0};
   const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
   assert_int_equal(carom_states_write(&data, f->cp3, "s.h5", NULL), CAROM_OK);
@@ -270,7 +249,7 @@ static void cut_short(void **state) {
 }
 
 static void wrong_shapes(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   h5_writer *writer;
   const h5_axis two_points[] = {{"", 1}, {"", 2}, {"", 2}};
   assert_int_equal(h5_writer_create("points.h5", &writer, NULL), CAROM_OK);
@@ -279,7 +258,7 @@ static void wrong_shapes(void **state) {
   assert_int_equal(h5_writer_finish(writer, CAROM_OK, NULL), CAROM_OK);
   refuse_state(f->cp3, "points.h5", CAROM_INVALID_DATA,
                "/x has the shape [1][2][2], expected [samples][points = 3][dimension = 2]");
-  refuse_state(f->gyro, "points.h5", CAROM_INVALID_DATA, "[points = 4][dimension = 3]");
+  refuse_state(f->other, "points.h5", CAROM_INVALID_DATA, "[points = 4][dimension = 3]");
 
   const h5_axis x_axes[] = {{"", 2}, {"", 3}, {"", 2}}, v_axes[] = {{"", 1}, {"", 3}, {"", 2}};
   assert_int_equal(h5_writer_create("batch.h5", &writer, NULL), CAROM_OK);
@@ -303,7 +282,7 @@ static void wrong_shapes(void **state) {
 }
 
 static void missing_dataset(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   h5_writer *writer;
   const h5_axis axes[] = {{"", 1}, {"", 3}, {"", 2}};
   assert_int_equal(h5_writer_create("x-only.h5", &writer, NULL), CAROM_OK);
@@ -318,7 +297,7 @@ static void missing_dataset(void **state) {
 }
 
 static void not_finite(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double x[2 * STATE] = {0}, v[2 * STATE] = {0};
   const carom_states data = {.batch = 2, .point_count = 3, .dimension = 2, .x = x, .v = v};
   v[STATE + 5] = NAN;
@@ -340,7 +319,7 @@ static void write_typed(const char *path, hid_t type) {
 }
 
 static void types(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   hid_t text = H5Tcopy(H5T_C_S1);
   H5Tset_size(text, 8);
   write_typed("letters.h5", text);
@@ -358,7 +337,7 @@ static void types(void **state) {
 
 // a shape that no memory holds is an error, not a crash
 static void giant_shape(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   hid_t file = H5Fcreate("giant.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   hsize_t shape[] = {2000000000, 2000000000, 3, 2}, chunk[] = {1, 1, 3, 2};
   hid_t space = H5Screate_simple(4, shape, NULL);
@@ -372,7 +351,7 @@ static void giant_shape(void **state) {
 }
 
 static void trajectory_refused(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double x[STATE] = {0}, v[STATE] = {0};
   const carom_states data = {.batch = 1, .point_count = 3, .dimension = 2, .x = x, .v = v};
   assert_int_equal(carom_states_write(&data, f->cp3, "s.h5", NULL), CAROM_OK);
@@ -425,8 +404,8 @@ static void writer_discards(void **state) {
 /* ---- parameters and gradients ---- */
 
 static void parameters_round_trip(void **state) {
-  fixture *f = *state;
-  const carom_system *systems[] = {f->cp3, f->gyro};
+  file_fixture *f = *state;
+  const carom_system *systems[] = {f->cp3, f->other};
   for (int k = 0; k < 2; k++) {
     int count = carom_parameters_count(systems[k]);
     double *theta = calloc((size_t)count, sizeof(double));
@@ -456,7 +435,7 @@ static void write_parameter(const char *name, int count, double value) {
 }
 
 static void bad_parameters(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   static const struct {
     const char *name;
     int count;
@@ -487,7 +466,7 @@ static void bad_parameters(void **state) {
 }
 
 static void empty_parameters(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double theta[64];
   carom_error error;
   h5_writer *writer;
@@ -498,7 +477,7 @@ static void empty_parameters(void **state) {
 }
 
 static void gradient_written(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double each[2] = {1.0, 3.0}, x0[2 * STATE], v0[2 * STATE], theta[64];
   for (int k = 0; k < 2 * STATE; k++) x0[k] = k, v0[k] = -k;
   for (int k = 0; k < 64; k++) theta[k] = 100 + k;
@@ -616,5 +595,5 @@ int main(void) {
       cmocka_unit_test(cone_round_trip),
       cmocka_unit_test(bad_cone_files),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, file_fixture_free);
 }

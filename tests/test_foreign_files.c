@@ -12,32 +12,14 @@
 
 #include <cmocka.h>
 
-#include "support/files.h"
+#include "support/file_fixture.h"
 #include "support/foreign.h"
 #include "support/messages.h"
 #include "support/systems.h"
 
 enum { STATES = 4, POINTS = 3, DIMENSION = 2, STATE = POINTS * DIMENSION };
 
-typedef struct fixture {
-  test_folder folder;
-  carom_system *cp3; /* 3 point masses in 2D */
-} fixture;
-
-static int set_up(void **state) {
-  fixture *f = calloc(1, sizeof *f);
-  f->cp3 = load_system("cp3");
-  *state = f;
-  return folder_enter(&f->folder, "foreign");
-}
-
-static int tear_down(void **state) {
-  fixture *f = *state;
-  const int removed = folder_leave(&f->folder);
-  carom_system_destroy(f->cp3);
-  free(f);
-  return removed;
-}
+static int set_up(void **state) { return file_fixture_make("foreign", NULL, state); }
 
 /* A trajectory file of another program: one trajectory of cp3 with STATES states at rest. */
 static hid_t begin_foreign(const char *path) {
@@ -60,7 +42,7 @@ static void refuse_trajectory(const carom_system *system, const char *path, cons
 
 // the time step must be one positive number
 static void bad_time_steps(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   static const struct {
     int count;
     double values[2];
@@ -87,7 +69,7 @@ static void bad_time_steps(void **state) {
 
 // what the times /t say: alone, with dt, and where they are no equal steps
 static void times_are_checked(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   static const struct {
     double dt; /* 0: no attribute */
     double t[STATES];
@@ -126,7 +108,7 @@ static void times_are_checked(void **state) {
 
 // 0 and 1 of any type, truth values of numpy included; nothing else
 static void contact_flags(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   const hsize_t shape[] = {1, STATES};
   hid_t truth = H5Tenum_create(H5T_NATIVE_INT8);
   const int8_t no = 0, yes = 1, truths[STATES] = {0, 1, 1, 0};
@@ -161,7 +143,7 @@ static void contact_flags(void **state) {
 
 // a filter that is not there is named
 static void unknown_filter(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   if (H5Zfilter_avail(32000) > 0) skip();
   refuse_trajectory(f->cp3, CAROM_TEST_DATA "/lzf.h5", "filter LZF (id 32000)");
 }
@@ -203,5 +185,5 @@ int main(void) {
       cmocka_unit_test(contact_flags),       cmocka_unit_test(unknown_filter),
       cmocka_unit_test(long_and_fixed_text),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, file_fixture_free);
 }

@@ -5,23 +5,12 @@
 set -uo pipefail
 build=${2:+$(realpath "$2")}
 cd "$(dirname "$0")/.." || exit 1
+source tests/support/checks.sh
 
 # a folder includes from itself and from those before it
 order=(base system physics contact rollout nn learn plan io)
 # lines of a file
 max_lines=800
-passed=0
-failed=0
-
-# expect_empty NAME TEXT: passes if there is nothing to complain about
-expect_empty() {
-  if [ -z "$2" ]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    printf 'FAILED %s\n%s\n' "$1" "$2"
-  fi
-}
 
 # rank FOLDER: its place in the order, empty if it has none
 rank() {
@@ -58,11 +47,11 @@ late_headers() {
 
 # every folder of src/ has a place in the order and includes accordingly
 for path in src/*/; do
-  folder=$(basename "$path")
-  if [ -z "$(rank "$folder")" ]; then
-    expect_empty "src/$folder" "  src/$folder has no place in the order of dependence"
+  name=$(basename "$path")
+  if [ -z "$(rank "$name")" ]; then
+    expect_empty "src/$name" "  src/$name has no place in the order of dependence"
   else
-    expect_empty "includes of src/$folder" "$(wrong_includes "$folder")"
+    expect_empty "includes of src/$name" "$(wrong_includes "$name")"
   fi
 done
 
@@ -122,5 +111,4 @@ if [ -n "$build" ]; then
   expect_empty "soname" "$([ "$soname" = "libcarom.so.${version%.*}" ] || echo "  $soname of $version")"
 fi
 
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+finish

@@ -16,33 +16,14 @@
 
 #include <cmocka.h>
 
-#include "support/files.h"
+#include "support/file_fixture.h"
 #include "support/messages.h"
 #include "support/systems.h"
 
 enum { TEXT = 1 << 16 };
 
-typedef struct fixture {
-  test_folder folder;
-  carom_system *cp3, *bd5;
-} fixture;
-
-static int set_up(void **state) {
-  fixture *f = calloc(1, sizeof *f);
-  f->cp3 = load_system("cp3");
-  f->bd5 = load_system("bd5");
-  *state = f;
-  return folder_enter(&f->folder, "metrics");
-}
-
-static int tear_down(void **state) {
-  fixture *f = *state;
-  const int removed = folder_leave(&f->folder);
-  carom_system_destroy(f->cp3);
-  carom_system_destroy(f->bd5);
-  free(f);
-  return removed;
-}
+/* Beside cp3 there is bd5, five disks. */
+static int set_up(void **state) { return file_fixture_make("metrics", "bd5", state); }
 
 static size_t read_file(const char *path, char *bytes) {
   FILE *file = fopen(path, "rb");
@@ -70,9 +51,9 @@ static const carom_property *find(const carom_properties *list, const char *name
 }
 
 static void properties_of_scenes(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   double theta[256];
-  carom_properties shared = make_properties(f->cp3), each = make_properties(f->bd5);
+  carom_properties shared = make_properties(f->cp3), each = make_properties(f->other);
   carom_parameters_default(f->cp3, theta);
   assert_int_equal(shared.count, 4);
   assert_true(carom_property_value(find(&shared, "friction"), theta) == 0.5);
@@ -80,13 +61,13 @@ static void properties_of_scenes(void **state) {
   assert_true(fabs(carom_property_value(find(&shared, "mass_ratio/b"), theta) - 2.0) < 1e-14);
   assert_true(fabs(carom_property_value(find(&shared, "mass_ratio/c"), theta) - 1.5) < 1e-14);
   // 10 pairs and 20 walls, 4 ratios, two moments of five disks
-  carom_parameters_default(f->bd5, theta);
+  carom_parameters_default(f->other, theta);
   assert_int_equal(each.count, 2 * 30 + 4 + 10);
   char label[64], name[96];
-  carom_system_contact_label(f->bd5, 4, label, sizeof label);
+  carom_system_contact_label(f->other, 4, label, sizeof label);
   snprintf(name, sizeof name, "friction/%s", label);
   assert_true(carom_property_value(find(&each, name), theta) == 1.4);
-  snprintf(name, sizeof name, "moment/%s/x", carom_system_body_id(f->bd5, 1));
+  snprintf(name, sizeof name, "moment/%s/x", carom_system_body_id(f->other, 1));
   assert_true(fabs(carom_property_value(find(&each, name), theta) - 0.1 * 0.1 / 4) < 1e-15);
   carom_properties_free(&shared);
   carom_properties_free(&each);
@@ -141,7 +122,7 @@ static const char header[] =
     "failed_programs,worst_residual\n";
 
 static void lines(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   folder_empty();
   carom_properties list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 2);
@@ -167,7 +148,7 @@ static void lines(void **state) {
 
 // lines after the checkpoint, one that was cut short, and anything that is no line go away
 static void resumed(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   folder_empty();
   carom_properties list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 5);
@@ -195,7 +176,7 @@ static void resumed(void **state) {
 
 // a file of another version: columns by their names, and the file as it was stays
 static void other_columns(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   folder_empty();
   carom_properties list = make_properties(f->cp3);
   static const char before[] =
@@ -228,7 +209,7 @@ static void other_columns(void **state) {
 }
 
 static void quotes(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   folder_empty();
   carom_property item = {.name = "mass_ratio/a \"big\", red one", .entry = 0, .reference = -1};
   const carom_properties list = {.count = 1, .items = &item};
@@ -239,7 +220,7 @@ static void quotes(void **state) {
 }
 
 static void full_disk(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   folder_empty();
   carom_properties list = make_properties(f->cp3);
   double theta[256];
@@ -395,7 +376,7 @@ static float scalar(const event *e, const char *tag) {
 }
 
 static void records(void **state) {
-  fixture *f = *state;
+  file_fixture *f = *state;
   folder_empty();
   carom_properties list = make_properties(f->cp3);
   add_epochs(f->cp3, &list, 0, 3);
@@ -462,5 +443,5 @@ int main(void) {
       cmocka_unit_test(records),
       cmocka_unit_test(long_names),
   };
-  return cmocka_run_group_tests(tests, set_up, tear_down);
+  return cmocka_run_group_tests(tests, set_up, file_fixture_free);
 }

@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-enum { SETS = CAROM_TRAINER_OPTIONS + 1 };
+enum { SETS = CAROM_OPTIONS_COUNT };
 
 /* Room for the options of any struct. */
 typedef union any_options {
@@ -29,6 +29,7 @@ typedef union any_options {
   carom_dataset_options dataset;
   carom_model_options model;
   carom_trainer_options trainer;
+  carom_evaluation_options evaluation;
 } any_options;
 
 static any_options defaults_of(carom_options of, const carom_system *system) {
@@ -39,6 +40,8 @@ static any_options defaults_of(carom_options of, const carom_system *system) {
     case CAROM_DATASET_OPTIONS: made.dataset = carom_dataset_default_options(system); break;
     case CAROM_MODEL_OPTIONS: made.model = carom_model_default_options(system); break;
     case CAROM_TRAINER_OPTIONS: made.trainer = carom_trainer_default_options(); break;
+    case CAROM_EVALUATION_OPTIONS: made.evaluation = carom_evaluation_default_options(); break;
+    case CAROM_OPTIONS_COUNT: break;
   }
   return made;
 }

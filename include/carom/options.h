@@ -18,7 +18,9 @@ typedef enum carom_options {
   CAROM_ROLLOUT_OPTIONS,
   CAROM_DATASET_OPTIONS,
   CAROM_MODEL_OPTIONS,
-  CAROM_TRAINER_OPTIONS
+  CAROM_TRAINER_OPTIONS,
+  CAROM_EVALUATION_OPTIONS, /* but for `train`, which is no value */
+  CAROM_OPTIONS_COUNT
 } carom_options;
 
 /* What an option is; beside it the type of its field. */

@@ -27,6 +27,11 @@ typedef struct carom_error {
 /* A status in a word or two: "invalid argument", "out of memory". */
 CAROM_API const char *carom_status_text(carom_status status);
 
+/* For programs that report errors of their own as the library does. Fills `error` (may be NULL) and
+ * returns `status`. */
+CAROM_API carom_status carom_error_set(carom_error *error, carom_status status, const char *format,
+                                       ...) CAROM_FORMAT(3, 4);
+
 /* The one of `names` (ended by NULL) that `text` may be a misspelling of, or NULL: for "did you mean". */
 CAROM_API const char *carom_name_nearest(const char *text, const char *const *names);
 

@@ -1,4 +1,4 @@
-/* Which carom this is, at compile time and at run time; CAROM_API, the mark of every public function. */
+/* Which carom this is, at compile time and at run time; marks of public functions. */
 #ifndef CAROM_PUBLIC_VERSION_H
 #define CAROM_PUBLIC_VERSION_H
 
@@ -18,8 +18,10 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define CAROM_API __attribute__((visibility("default")))
+#define CAROM_FORMAT(text, first) __attribute__((format(printf, text, first)))
 #else
 #define CAROM_API
+#define CAROM_FORMAT(text, first)
 #endif
 
 /* The version of the library that is linked, "major.minor.patch", and as CAROM_VERSION_NUMBER. */

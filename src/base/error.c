@@ -18,7 +18,8 @@ const char *carom_status_text(carom_status status) {
   return "unknown status";
 }
 
-carom_status error_set(carom_error *error, carom_status status, const char *format, ...) {
+carom_status carom_error_set(carom_error *error, carom_status status, const char *format, ...) {
+  REQUIRE(format, error);
   if (error == NULL) return status;
   error->status = status;
   va_list arguments;

@@ -6,9 +6,8 @@
 
 #include "carom.h"
 
-/* Fills `error` (may be NULL) and returns `status`. */
-carom_status error_set(carom_error *error, carom_status status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* The public function by the name that the sources use. */
+#define error_set carom_error_set
 
 /* Puts "context: " in front of the message that is there and returns its status. */
 carom_status error_prefix(carom_error *error, const char *format, ...)

@@ -18,7 +18,8 @@ static inline size_t size_add(size_t a, size_t b) {
   return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
 }
 
-/* malloc for `count` elements; never a request that an allocator takes for an error. */
+/* malloc for `count` elements: NULL means short memory and nothing else, for no element too (an
+ * allocator may answer 0 bytes with NULL). */
 static inline void *size_allocate(size_t count, size_t element) {
   size_t bytes = size_add(size_multiply(count, element), element);
   return bytes <= PTRDIFF_MAX ? malloc(bytes) : NULL;

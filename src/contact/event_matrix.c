@@ -78,7 +78,7 @@ static void contact_response(const contact_event *e, int assembly_index, int con
     for (int k = 0; k < c->point_count; k++)
       if (s->point_assembly[c->point[k]] == assembly_index)
         for (int j = 0; j < d; j++) w->force[c->point[k] * d + j] += c->block[(k * d + i) * d + j];
-    assembly_inverse_mass(e->mechanics, a, w->force, w->velocity);
+    mass_inverse_assembly(e->mechanics, a, w->force, w->velocity);
     w->unheld[contact_index * d + i] += assembly_dot(s, a, w);
     assembly_constrain(e, assembly_index, w->velocity, w->force, w->lambda);
     w->moved[contact_index * d + i] += assembly_dot(s, a, w);

@@ -72,16 +72,6 @@ void event_drop_held(const contact_event *e, double *rows) {
 
 /* ---- the inverse mass under the constraints ---------------------------------------------------- */
 
-void assembly_inverse_mass(const mechanics *m, const assembly *a, const double *force,
-                           double *out) {
-  const carom_system *s = m->system;
-  for (int k = 0; k < a->point_count; k++) {
-    int body_index = s->point_body[a->points[k]];
-    if (s->bodies[body_index].first_point == a->points[k])
-      mass_inverse_body(m, body_index, force, out);
-  }
-}
-
 void assembly_constrain(const contact_event *e, int assembly_index, double *out, double *push,
                         double *lambda) {
   const mechanics *m = e->mechanics;
@@ -98,7 +88,7 @@ void assembly_constrain(const contact_event *e, int assembly_index, double *out,
   for (int r = a->first_row; r < a->first_row + a->row_count; r++) lambda[r] = -lambda[r];
   constraints_apply_transpose(m, begin, end, e->arm, lambda, push);
   for (int r = a->first_row; r < a->first_row + a->row_count; r++) lambda[r] = -lambda[r];
-  assembly_inverse_mass(m, a, push, out);
+  mass_inverse_assembly(m, a, push, out);
 }
 
 mass_image mass_image_of(const contact_event *e, const double *force, arena *memory) {
@@ -108,7 +98,7 @@ mass_image mass_image_of(const contact_event *e, const double *force, arena *mem
                       arena_doubles(memory, s->row_count)};
   event_copy(e, image.push, force);
   for (int t = 0; t < e->group.touched_count; t++) {
-    assembly_inverse_mass(e->mechanics, touched_at(e, t), image.push, image.u);
+    mass_inverse_assembly(e->mechanics, touched_at(e, t), image.push, image.u);
     assembly_constrain(e, e->group.touched[t].assembly, image.u, image.push, image.lambda);
   }
   return image;
@@ -118,15 +108,9 @@ mass_image mass_image_of(const contact_event *e, const double *force, arena *mem
 void mass_image_vjp(const contact_event *e, const mass_image *left, const mass_image *right,
                     const event_cotangents *bars) {
   const mechanics *m = e->mechanics;
-  const carom_system *s = m->system;
   for (int t = 0; t < e->group.touched_count; t++) {
     int begin = touched_begin(e, t), end = touched_end(e, t);
-    const assembly *a = touched_at(e, t);
-    for (int k = 0; k < a->point_count; k++) {
-      int body_index = s->point_body[a->points[k]];
-      if (s->bodies[body_index].first_point == a->points[k])
-        mass_inverse_body_vjp(m, body_index, left->push, right->push, bars->theta);
-    }
+    mass_inverse_assembly_vjp(m, touched_at(e, t), left->push, right->push, bars->theta);
     constraints_bilinear_vjp(m, begin, end, -1, right->lambda, left->u, bars->x);
     constraints_bilinear_vjp(m, begin, end, -1, left->lambda, right->u, bars->x);
   }

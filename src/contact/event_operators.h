@@ -69,9 +69,8 @@ void event_jacobian_transpose(const contact_event *e, const double *rows, double
 void event_jacobian_outer(const contact_event *e, double scale, const double *rows,
                           const double *points, double *blocks_bar);
 
-/* M^-1 and M^ on one assembly: out = M^-1 force; then, from out = M^-1 push, push -= J_E' lambda and
- * out = M^-1 push, lambda = (J_E M^-1 J_E')^-1 J_E out, so that out = M^ (the push that was given). */
-void assembly_inverse_mass(const mechanics *m, const assembly *a, const double *force, double *out);
+/* M^ on one assembly: from out = M^-1 push, push -= J_E' lambda and out = M^-1 push,
+ * lambda = (J_E M^-1 J_E')^-1 J_E out, so that out = M^ (the push that was given). */
 void assembly_constrain(const contact_event *e, int assembly_index, double *out, double *push,
                         double *lambda);
 

@@ -1,6 +1,7 @@
 #include "io/checkpoint_file.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "io/h5_file.h"
 #include "io/json_difference.h"
 #include "io/option_file.h"
@@ -378,7 +379,7 @@ static carom_status read_restored(h5_reader *reader, const char *path, const car
   if (status == CAROM_OK) status = h5_read_doubles(reader, "first_moment", 1, &axis, &r->m, error);
   if (status == CAROM_OK) status = h5_read_doubles(reader, "second_moment", 1, &axis, &r->v, error);
   if (status != CAROM_OK) return status;
-  r->parameters = malloc(sizeof(double) * ((size_t)t->optimizer.size + 1));
+  r->parameters = size_allocate((size_t)t->optimizer.size, sizeof(double));
   if (r->parameters == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   return read_parameters(reader, t->model, r->parameters, error);

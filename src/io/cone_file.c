@@ -1,6 +1,7 @@
 #include "io/cone_file.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "io/atomic_file.h"
 
 #include <errno.h>
@@ -207,8 +208,10 @@ static carom_status take_program(const char *path, const json_t *root, carom_con
   }
   if (status != CAROM_OK) return status;
   size_t count = (size_t)p->contact_count, size = count * (size_t)p->dimension;
-  double *A = calloc(size * size + 1, sizeof(double)), *b = calloc(size + 1, sizeof(double));
-  double *mu = calloc(count + 1, sizeof(double)), *lower = calloc(count + 1, sizeof(double));
+  double *A = size_allocate_zero(size * size, sizeof(double));
+  double *b = size_allocate_zero(size, sizeof(double));
+  double *mu = size_allocate_zero(count, sizeof(double));
+  double *lower = size_allocate_zero(count, sizeof(double));
   p->A = A, p->b = b, p->mu = mu, p->lower = lower;
   if (A == NULL || b == NULL || mu == NULL || lower == NULL) {
     return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);

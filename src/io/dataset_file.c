@@ -1,6 +1,7 @@
 #include "io/dataset_file.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "io/h5_file.h"
 #include "io/trajectory_file.h"
 #include "learn/chunks.h"
@@ -27,7 +28,7 @@ static item_name item(int split, const char *name) {
 
 static carom_status write_times(h5_writer *writer, int split, int states, double dt,
                                 carom_error *error) {
-  double *t = malloc(sizeof(double) * ((size_t)states + 1));
+  double *t = size_allocate((size_t)states, sizeof(double));
   if (t == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   for (int k = 0; k < states; k++) t[k] = k * dt;
   const h5_axis axis = {"states", states};
@@ -80,7 +81,7 @@ static carom_status read_contacts(h5_reader *reader, const carom_system *system,
   const item_name name = item(split, "contact");
   if (h5_has_dataset(reader, name.text))
     return h5_read_flags(reader, name.text, 2, axes, &chunks->contact, error);
-  chunks->contact = calloc(states + 1, 1);
+  chunks->contact = size_allocate_zero(states, 1);
   if (chunks->contact == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   return contacts_find(system, chunks, error);
 }

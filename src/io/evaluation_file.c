@@ -1,6 +1,7 @@
 #include "io/evaluation_file.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "io/h5_file.h"
 #include "learn/evaluation.h"
 
@@ -15,7 +16,7 @@
 // null where there is no number
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-static json_t *estimate_json(const estimate *e) {
+static json_t *estimate_json(const carom_estimate *e) {
   return json_pack("{si so so so so}", "count", e->count, "mean", number(e->mean), "half_width_95",
                    number(e->half_width), "median", number(e->median), "largest",
                    number(e->largest));
@@ -27,7 +28,7 @@ static json_t *numbers(const double *values, int count) {
   return array;
 }
 
-static json_t *horizon_json(const horizon *h) {
+static json_t *horizon_json(const carom_horizon *h) {
   return json_pack("{si si si so so so so}", "trajectories", h->count, "states", h->states,
                    "failed", h->failed_count, "relative_error", estimate_json(&h->relative),
                    "state_norm_error", estimate_json(&h->state_norm), "error_of_state",
@@ -35,12 +36,12 @@ static json_t *horizon_json(const horizon *h) {
                    numbers(h->curve_half_width, h->states));
 }
 
-static json_t *drift_json(const energy_drift *d) {
+static json_t *drift_json(const carom_energy_drift *d) {
   return json_pack("{so so}", "greatest", estimate_json(&d->greatest), "average",
                    estimate_json(&d->average));
 }
 
-static json_t *energy_json(const evaluation *e) {
+static json_t *energy_json(const carom_evaluation *e) {
   return json_pack("{so so so}", "drift_predicted", drift_json(&e->drift), "drift_true",
                    drift_json(&e->true_drift), "error", estimate_json(&e->energy_error));
 }
@@ -54,7 +55,7 @@ static void add_range(json_t *object, const char *name, const carom_range *range
   json_object_set_new(object, key, json_pack("[o o]", number(range->low), number(range->high)));
 }
 
-static json_t *contacts_json(const carom_system *system, const evaluation *e) {
+static json_t *contacts_json(const carom_system *system, const carom_evaluation *e) {
   const int friction = carom_parameters_segment(system, CAROM_FRICTION).offset;
   const int restitution = carom_parameters_segment(system, CAROM_RESTITUTION).offset;
   json_t *array = json_array();
@@ -84,7 +85,7 @@ static json_t *moments_json(const carom_system *system, const double *theta, int
 }
 
 // of a body's centre by the potential; the scene's where it is the truth
-static void add_acceleration(json_t *body, int d, int index, const evaluation *e) {
+static void add_acceleration(json_t *body, int d, int index, const carom_evaluation *e) {
   const int at = index * d;
   json_object_set_new(body, "acceleration", numbers(e->acceleration + at, d));
   json_object_set_new(body, "acceleration_spread", numbers(e->acceleration_spread + at, d));
@@ -94,7 +95,7 @@ static void add_acceleration(json_t *body, int d, int index, const evaluation *e
                       numbers(e->scene_acceleration_spread + at, d));
 }
 
-static json_t *bodies_json(const carom_system *system, const evaluation *e) {
+static json_t *bodies_json(const carom_system *system, const carom_evaluation *e) {
   json_t *array = json_array();
   for (int k = 0; k < carom_system_describe(system).body_count; k++) {
     json_t *body =
@@ -123,7 +124,7 @@ static json_t *report_json(const carom_report *r) {
                    (json_int_t)r->failed_programs, "worst_residual", number(r->worst_residual));
 }
 
-static json_t *evaluation_to_json(const carom_system *system, const evaluation *e) {
+static json_t *evaluation_to_json(const carom_system *system, const carom_evaluation *e) {
   json_t *root = json_pack("{ss ss so sb so}", "carom_version", carom_version(), "scene",
                            carom_system_describe(system).name, "dt", number(e->dt), "truth_known",
                            e->truth_known, "chunk", horizon_json(&e->chunk));
@@ -162,8 +163,8 @@ static void put(sink *s, const char *name, int rank, const h5_axis *axes, const 
     s->status = h5_write_doubles(s->writer, name, rank, axes, values, s->error);
 }
 
-static void put_trajectories(sink *s, const carom_system_info *info, const evaluation *e) {
-  const horizon *h = e->truth_known ? &e->extended : &e->chunk;
+static void put_trajectories(sink *s, const carom_system_info *info, const carom_evaluation *e) {
+  const carom_horizon *h = e->truth_known ? &e->extended : &e->chunk;
   const h5_axis axes[] = {{"trajectories", h->count},
                           {"states", h->states},
                           {"points", info->point_count},
@@ -180,7 +181,7 @@ static void put_trajectories(sink *s, const carom_system_info *info, const evalu
 }
 
 /* Arrays that are computed on the way out; `values` has room for each. */
-static void put_properties(sink *s, const carom_system *system, const evaluation *e,
+static void put_properties(sink *s, const carom_system *system, const carom_evaluation *e,
                            double *values) {
   const carom_system_info info = carom_system_describe(system);
   const double *const thetas[] = {e->theta, e->scene_theta};
@@ -208,14 +209,14 @@ static void put_properties(sink *s, const carom_system *system, const evaluation
   put(s, "contact_chunks", 1, &contacts, values);
 }
 
-static void put_times(sink *s, const evaluation *e, double *values) {
-  const horizon *h = e->truth_known ? &e->extended : &e->chunk;
+static void put_times(sink *s, const carom_evaluation *e, double *values) {
+  const carom_horizon *h = e->truth_known ? &e->extended : &e->chunk;
   const h5_axis axis = {"states", h->states};
   for (int k = 0; k < h->states; k++) values[k] = k * e->dt;
   put(s, "t", 1, &axis, values);
 }
 
-carom_status carom_evaluation_write(const evaluation *e, const carom_system *system,
+carom_status carom_evaluation_write(const carom_evaluation *e, const carom_system *system,
                                     const char *path, carom_error *error) {
   if (e == NULL) return error_null(error, __func__, "evaluation");
   REQUIRE(system, error);
@@ -223,7 +224,7 @@ carom_status carom_evaluation_write(const evaluation *e, const carom_system *sys
   const carom_system_info info = carom_system_describe(system);
   size_t room = (size_t)info.contact_count + (size_t)info.body_count * (size_t)info.dimension +
                 (size_t)e->extended.states + (size_t)e->chunk.states;
-  double *values = calloc(room + 1, sizeof(double));
+  double *values = size_allocate_zero(room, sizeof(double));
   if (values == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   sink s = {.error = error};
   s.status = h5_writer_create(path, &s.writer, error);

@@ -1,6 +1,7 @@
 #include "io/h5_file.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "io/h5_image.h"
 #include "io/h5_session.h"
 #include "io/seal.h"
@@ -437,7 +438,7 @@ static carom_status read_open(const h5_reader *reader, const char *name, hid_t d
   carom_status status = check_dataset(reader, name, dataset, rank, axes, flags, error);
   if (status != CAROM_OK) return status;
   const size_t count = h5_element_count(rank, axes);
-  *values = count < SIZE_MAX / sizeof(double) ? malloc(sizeof(double) * (count + 1)) : NULL;
+  *values = size_allocate(count, sizeof(double));
   if (*values == NULL) {
     return error_set(error, CAROM_OUT_OF_MEMORY, "%s: dataset /%s does not fit into memory",
                      reader->path, name);
@@ -532,7 +533,7 @@ carom_status h5_read_flags(h5_reader *reader, const char *name, int rank, h5_axi
   double *numbers;
   carom_status status = read_array(reader, name, rank, axes, true, &numbers, error);
   if (status != CAROM_OK) return status;
-  uint8_t *flags = malloc(h5_element_count(rank, axes) + 1);
+  uint8_t *flags = size_allocate(h5_element_count(rank, axes), 1);
   status = flags != NULL ? make_flags(reader, name, rank, axes, numbers, flags, error)
                          : error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", reader->path);
   free(numbers);

@@ -1,6 +1,7 @@
 #include "io/trajectory_file.h"
 
 #include "base/error.h"
+#include "base/size.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@ static carom_status write_times(h5_writer *writer, const carom_trajectories *dat
   const h5_axis axis = {"states", data->state_count};
   if (data->t != NULL) return h5_write_doubles(writer, "t", 1, &axis, data->t, error);
   if (data->dt == 0) return CAROM_OK; // not known
-  double *t = malloc(sizeof(double) * ((size_t)data->state_count + 1));
+  double *t = size_allocate((size_t)data->state_count, sizeof(double));
   if (t == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   for (int k = 0; k < data->state_count; k++) t[k] = k * data->dt;
   carom_status status = h5_write_doubles(writer, "t", 1, &axis, t, error);
@@ -160,7 +161,7 @@ static carom_status read_lengths(h5_reader *reader, carom_trajectories *data, ca
   double *values;
   carom_status status = h5_read_doubles(reader, "length", 1, &axis, &values, error);
   if (status != CAROM_OK) return status;
-  data->lengths = calloc((size_t)data->batch + 1, sizeof *data->lengths);
+  data->lengths = size_allocate_zero((size_t)data->batch, sizeof *data->lengths);
   if (data->lengths == NULL) status = error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   for (int k = 0; k < data->batch && status == CAROM_OK; k++) {
     if (values[k] >= 0 && values[k] <= data->state_count && values[k] == floor(values[k]))

@@ -1,12 +1,14 @@
 #include "learn/adamw.h"
 
+#include "base/size.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 bool adamw_init(adamw *a, int size) {
   *a = (adamw){.size = size};
-  a->m = calloc((size_t)size + 1, sizeof(double));
-  a->v = calloc((size_t)size + 1, sizeof(double));
+  a->m = size_allocate_zero((size_t)size, sizeof(double));
+  a->v = size_allocate_zero((size_t)size, sizeof(double));
   if (a->m != NULL && a->v != NULL) return true;
   adamw_free(a);
   return false;

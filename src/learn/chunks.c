@@ -1,6 +1,7 @@
 #include "learn/chunks.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/contact_evidence.h"
 #include "physics/collision.h"
 #include "system/state_check.h"
@@ -16,9 +17,9 @@ carom_status chunks_allocate(const carom_system *system, int count, int states,
   size_t bytes = sizeof(double) * (size_t)system->coordinate_count;
   *chunks = (carom_chunks){.count = count, .states = states};
   // one more than needed: no chunks are not NULL
-  chunks->x = calloc(entries + 1, bytes);
-  chunks->v = calloc(entries + 1, bytes);
-  chunks->contact = calloc(entries + 1, 1);
+  chunks->x = size_allocate_zero(entries, bytes);
+  chunks->v = size_allocate_zero(entries, bytes);
+  chunks->contact = size_allocate_zero(entries, 1);
   if (chunks->x != NULL && chunks->v != NULL && chunks->contact != NULL) return CAROM_OK;
   chunks_release(chunks);
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks of %d states", count,
@@ -138,8 +139,8 @@ static motion chunk_motion(const carom_system *system, const carom_chunks *chunk
 
 carom_status contacts_find(const carom_system *system, carom_chunks *chunks, carom_error *error) {
   contact_evidence *evidence = NULL;
-  motion *motions = calloc((size_t)chunks->count + 1, sizeof *motions);
-  uint8_t *impacts = calloc((size_t)chunks->states + 1, 1);
+  motion *motions = size_allocate_zero((size_t)chunks->count, sizeof *motions);
+  uint8_t *impacts = size_allocate_zero((size_t)chunks->states, 1);
   carom_status status = motions == NULL || impacts == NULL
                             ? error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the contacts")
                             : CAROM_OK;
@@ -219,7 +220,7 @@ carom_status carom_chunks_count_contacts(const carom_chunks *chunks, const carom
   if (chunks->count > 0) REQUIRE(chunks->x, error);
   const size_t possible = (size_t)system->contact_count;
   memset(counts, 0, sizeof *counts * possible);
-  contact_counter counter = {calloc(possible + 1, sizeof(last_seen)), counts};
+  contact_counter counter = {size_allocate_zero(possible, sizeof(last_seen)), counts};
   if (counter.seen == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to count %zu possible contacts",
                      possible);

@@ -5,6 +5,7 @@
 #include "learn/dataset.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/chunks.h"
 #include "learn/noise.h"
 #include "learn/options.h"
@@ -72,7 +73,7 @@ static carom_status candidates_allocate(const carom_system *system, int capacity
   carom_status status = CAROM_OK;
   for (int kind = 0; kind < 2 && status == CAROM_OK; kind++) {
     status = chunks_allocate(system, capacity, states, &c->chunks[kind], error);
-    c->has[kind] = calloc((size_t)capacity + 1, sizeof(bool));
+    c->has[kind] = size_allocate_zero((size_t)capacity, sizeof(bool));
     if (status == CAROM_OK && c->has[kind] == NULL)
       status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", capacity);
   }
@@ -114,8 +115,8 @@ static void choose_kinds(const candidates *c, double share, rng *random, bool *w
 
 static carom_status choose(const carom_system *system, const candidates *c, double share,
                            uint64_t seed, carom_chunks *out, carom_error *error) {
-  bool *with = calloc((size_t)c->count + 1, sizeof(bool));
-  int *open = calloc((size_t)c->count + 1, sizeof(int));
+  bool *with = size_allocate_zero((size_t)c->count, sizeof(bool));
+  int *open = size_allocate_zero((size_t)c->count, sizeof(int));
   carom_status status = CAROM_OK;
   if (with == NULL || open == NULL) {
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d chunks", c->count);

@@ -3,6 +3,7 @@
  * a split got of their runs, its pieces, chunks are cut that do not overlap, in rounds of one chunk from each piece,
  * until there are as many as wanted or no more. */
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/chunks.h"
 #include "learn/dataset.h"
 #include "learn/noise.h"
@@ -49,10 +50,10 @@ static carom_status cutter_init(cutter *c, carom_error *error) {
   const recording *r = &c->r;
   size_t states = (size_t)r->count * (size_t)r->states;
   size_t pieces = (size_t)r->run_count + (size_t)r->count * SPLIT_COUNT;
-  c->taken = calloc(states + 1, 1);
+  c->taken = size_allocate_zero(states, 1);
   c->pieces = calloc(pieces, sizeof *c->pieces);
   c->order = calloc(pieces, sizeof *c->order);
-  c->starts = calloc((size_t)largest_split(c->options) + 1, sizeof *c->starts);
+  c->starts = size_allocate_zero((size_t)largest_split(c->options), sizeof *c->starts);
   if (c->taken != NULL && c->pieces != NULL && c->order != NULL && c->starts != NULL)
     return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to cut %d trajectories of %d states",

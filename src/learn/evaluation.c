@@ -16,20 +16,6 @@
 
 static const double NORMAL_95 = 1.96; /* half of the 95 % interval of a normal deviate */
 
-static const option_field fields[] = {
-    {OPTION(carom_evaluation_options, steps), OPTION_RANGE(1, INT_MAX - 1), .value = 50},
-    {OPTION(carom_evaluation_options, truth_known), .value = true},
-    {OPTION(carom_evaluation_options, contact), .names = contact_choices},
-    {OPTION(carom_evaluation_options, threads), OPTION_RANGE(0, MAX_THREADS), .role = OPTION_SPEED},
-};
-const option_table evaluation_option_table = OPTION_TABLE(fields);
-
-evaluation_options carom_evaluation_default_options(void) {
-  evaluation_options options = {0};
-  options_set_defaults(&evaluation_option_table, &options);
-  return options;
-}
-
 /* ---- numbers over trajectories ---- */
 
 static int compare_doubles(const void *a, const void *b) {
@@ -37,8 +23,8 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-estimate estimate_of(double *values, int count) {
-  estimate e = {count, NAN, NAN, NAN, NAN};
+carom_estimate estimate_of(double *values, int count) {
+  carom_estimate e = {count, NAN, NAN, NAN, NAN};
   if (count == 0) return e;
   double sum = 0, squares = 0;
   for (int k = 0; k < count; k++) sum += values[k];
@@ -59,7 +45,7 @@ static double ratio(double part, double whole) {
 
 /* ---- horizons ---- */
 
-static void horizon_release(horizon *h) {
+static void horizon_release(carom_horizon *h) {
   free(h->x);
   free(h->v);
   free(h->true_x);
@@ -69,8 +55,8 @@ static void horizon_release(horizon *h) {
   free(h->curve_half_width);
 }
 
-static carom_status horizon_allocate(const carom_system *system, int count, int states, horizon *h,
-                                     carom_error *error) {
+static carom_status horizon_allocate(const carom_system *system, int count, int states,
+                                     carom_horizon *h, carom_error *error) {
   size_t entries = (size_t)count * (size_t)states;
   size_t bytes = sizeof(double) * (size_t)system->coordinate_count;
   h->count = count;
@@ -78,12 +64,12 @@ static carom_status horizon_allocate(const carom_system *system, int count, int 
   double **const arrays[] = {&h->x, &h->v, &h->true_x, &h->true_v};
   bool enough_memory = true;
   for (int k = 0; k < 4; k++) {
-    *arrays[k] = calloc(entries + 1, bytes);
+    *arrays[k] = size_allocate_zero(entries, bytes);
     enough_memory = enough_memory && *arrays[k] != NULL;
   }
-  h->failed = calloc((size_t)count + 1, sizeof(bool));
-  h->curve = calloc((size_t)states + 1, sizeof(double));
-  h->curve_half_width = calloc((size_t)states + 1, sizeof(double));
+  h->failed = size_allocate_zero((size_t)count, sizeof(bool));
+  h->curve = size_allocate_zero((size_t)states, sizeof(double));
+  h->curve_half_width = size_allocate_zero((size_t)states, sizeof(double));
   if (enough_memory && h->failed != NULL && h->curve != NULL && h->curve_half_width != NULL)
     return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories of %d states", count,
@@ -96,7 +82,7 @@ typedef struct sums {
   double difference_square, magnitude_square;
 } sums;
 
-static sums sum_states(const horizon *h, int size, int sample, int begin, int end) {
+static sums sum_states(const carom_horizon *h, int size, int sample, int begin, int end) {
   sums s = {0};
   const double *predicted[] = {h->x, h->v}, *expected[] = {h->true_x, h->true_v};
   size_t first = (size_t)sample * (size_t)h->states;
@@ -113,12 +99,12 @@ static sums sum_states(const horizon *h, int size, int sample, int begin, int en
   return s;
 }
 
-static double relative_error(const horizon *h, int size, int sample, int begin, int end) {
+static double relative_error(const carom_horizon *h, int size, int sample, int begin, int end) {
   const sums s = sum_states(h, size, sample, begin, end);
   return ratio(s.difference, s.magnitude);
 }
 
-static double state_norm_error(const horizon *h, int size, int sample) {
+static double state_norm_error(const carom_horizon *h, int size, int sample) {
   double sum = 0;
   for (int k = 0; k < h->states; k++) {
     const sums s = sum_states(h, size, sample, k, k + 1);
@@ -128,7 +114,7 @@ static double state_norm_error(const horizon *h, int size, int sample) {
 }
 
 /* All numbers of a horizon; `values` is scratch for one number a trajectory. */
-static void horizon_measure(horizon *h, int size, double *values) {
+static void horizon_measure(carom_horizon *h, int size, double *values) {
   int used = 0;
   for (int i = 0; i < h->count; i++)
     if (!h->failed[i]) values[used++] = relative_error(h, size, i, 0, h->states);
@@ -141,7 +127,7 @@ static void horizon_measure(horizon *h, int size, double *values) {
     used = 0;
     for (int i = 0; i < h->count; i++)
       if (!h->failed[i]) values[used++] = relative_error(h, size, i, k, k + 1);
-    const estimate e = estimate_of(values, used);
+    const carom_estimate e = estimate_of(values, used);
     h->curve[k] = e.mean;
     h->curve_half_width[k] = e.half_width;
   }
@@ -154,8 +140,8 @@ typedef struct evaluator {
   const carom_system *system;
   carom_model *model;
   const carom_chunks *chunks;
-  const evaluation_options *options;
-  evaluation *result;
+  const carom_evaluation_options *options;
+  carom_evaluation *result;
   double *x0, *v0; /* [chunks->count][D] first states */
   double *values;  /* [chunks->count] */
 } evaluator;
@@ -163,9 +149,9 @@ typedef struct evaluator {
 static carom_status evaluator_init(evaluator *e, carom_error *error) {
   size_t count = (size_t)e->chunks->count, size = (size_t)e->system->coordinate_count;
   size_t stride = (size_t)e->chunks->states * size;
-  e->x0 = calloc(count * size + 1, sizeof(double));
-  e->v0 = calloc(count * size + 1, sizeof(double));
-  e->values = calloc(count + 1, sizeof(double));
+  e->x0 = size_allocate_zero(count * size, sizeof(double));
+  e->v0 = size_allocate_zero(count * size, sizeof(double));
+  e->values = size_allocate_zero(count, sizeof(double));
   if (e->x0 == NULL || e->v0 == NULL || e->values == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %zu states", count);
   for (size_t k = 0; k < count; k++) {
@@ -182,7 +168,7 @@ static void evaluator_free(evaluator *e) {
 }
 
 // one trajectory after the other, so that one that leaves the finite does not take the rest along
-static carom_status predict_each(evaluator *e, horizon *h, carom_error *error) {
+static carom_status predict_each(evaluator *e, carom_horizon *h, carom_error *error) {
   size_t size = (size_t)e->system->coordinate_count, stride = (size_t)h->states * size;
   for (int k = 0; k < h->count; k++) {
     double *x = h->x + (size_t)k * stride, *v = h->v + (size_t)k * stride;
@@ -199,7 +185,7 @@ static carom_status predict_each(evaluator *e, horizon *h, carom_error *error) {
   return CAROM_OK;
 }
 
-static carom_status predict(evaluator *e, horizon *h, carom_error *error) {
+static carom_status predict(evaluator *e, carom_horizon *h, carom_error *error) {
   carom_report report = {0};
   carom_status status = carom_model_predict(e->model, h->count, h->states - 1, e->x0, e->v0, h->x,
                                             h->v, NULL, &report, error);
@@ -226,13 +212,13 @@ static carom_status simulate_scene(const evaluator *e, carom_contact_model conta
 /* The scene's own parameters against the data, in the model's contact model and dynamics: what the
  * model could reach at best. */
 static carom_status measure_scene(evaluator *e, carom_error *error) {
-  const horizon *data = &e->result->chunk;
-  horizon h = {
+  const carom_horizon *data = &e->result->chunk;
+  carom_horizon h = {
       .count = data->count, .states = data->states, .true_x = data->true_x, .true_v = data->true_v};
   size_t entries = (size_t)h.count * (size_t)h.states;
   size_t bytes = sizeof(double) * (size_t)e->system->coordinate_count;
-  h.x = calloc(entries + 1, bytes);
-  h.v = calloc(entries + 1, bytes);
+  h.x = size_allocate_zero(entries, bytes);
+  h.v = size_allocate_zero(entries, bytes);
   carom_status status = CAROM_OK;
   if (h.x == NULL || h.v == NULL)
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories", h.count);
@@ -248,7 +234,7 @@ static carom_status measure_scene(evaluator *e, carom_error *error) {
 }
 
 static carom_status evaluate_chunks(evaluator *e, carom_error *error) {
-  horizon *h = &e->result->chunk;
+  carom_horizon *h = &e->result->chunk;
   const carom_chunks *c = e->chunks;
   carom_status status = horizon_allocate(e->system, c->count, c->states, h, error);
   if (status != CAROM_OK) return status;
@@ -265,8 +251,8 @@ static carom_status evaluate_chunks(evaluator *e, carom_error *error) {
 /* ---- energies ---- */
 
 /* energy [count] of states, with the scene's parameters */
-static carom_status energies(const evaluator *e, const horizon *h, const double *x, const double *v,
-                             double *energy, carom_error *error) {
+static carom_status energies(const evaluator *e, const carom_horizon *h, const double *x,
+                             const double *v, double *energy, carom_error *error) {
   double *kinetic = size_allocate((size_t)h->states, sizeof(double));
   if (kinetic == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the energies of %d states",
@@ -307,9 +293,9 @@ static void deviations(const double *energy, const double *reference, int refere
 }
 
 /* `reference` NULL: each trajectory's own start. Behind the `scales` there is scratch as e->values. */
-static energy_drift measure_energy(const evaluator *e, const double *energy,
-                                   const double *reference, double *scales) {
-  const horizon *h = &e->result->extended;
+static carom_energy_drift measure_energy(const evaluator *e, const double *energy,
+                                         const double *reference, double *scales) {
+  const carom_horizon *h = &e->result->extended;
   double *averages = scales + h->count;
   int used = 0;
   for (int k = 0; k < h->count; k++) {
@@ -319,16 +305,16 @@ static energy_drift measure_energy(const evaluator *e, const double *energy,
                h->states, scales[k], &e->values[used], &averages[used]);
     used++;
   }
-  return (energy_drift){estimate_of(e->values, used), estimate_of(averages, used)};
+  return (carom_energy_drift){estimate_of(e->values, used), estimate_of(averages, used)};
 }
 
 static carom_status evaluate_energy(evaluator *e, carom_error *error) {
-  evaluation *r = e->result;
-  const horizon *h = &r->extended;
+  carom_evaluation *r = e->result;
+  const carom_horizon *h = &r->extended;
   size_t states = (size_t)h->count * (size_t)h->states;
-  r->energy = calloc(states + 1, sizeof(double));
-  r->true_energy = calloc(states + 1, sizeof(double));
-  double *scales = calloc(2 * (size_t)h->count + 1, sizeof(double));
+  r->energy = size_allocate_zero(states, sizeof(double));
+  r->true_energy = size_allocate_zero(states, sizeof(double));
+  double *scales = size_allocate_zero(2 * (size_t)h->count, sizeof(double));
   carom_status status = CAROM_OK;
   if (r->energy == NULL || r->true_energy == NULL || scales == NULL) {
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %zu energies", states);
@@ -347,7 +333,7 @@ static carom_status evaluate_energy(evaluator *e, carom_error *error) {
 }
 
 static carom_status evaluate_extended(evaluator *e, carom_error *error) {
-  horizon *h = &e->result->extended;
+  carom_horizon *h = &e->result->extended;
   carom_status status =
       horizon_allocate(e->system, e->chunks->count, e->options->steps + 1, h, error);
   if (status == CAROM_OK)
@@ -363,11 +349,11 @@ static carom_status evaluate_extended(evaluator *e, carom_error *error) {
 
 static carom_status evaluate_properties(evaluator *e, const carom_chunks *train,
                                         carom_error *error) {
-  evaluation *r = e->result;
+  carom_evaluation *r = e->result;
   r->parameter_count = e->system->parameter_count;
-  r->theta = calloc((size_t)r->parameter_count + 1, sizeof(double));
-  r->scene_theta = calloc((size_t)r->parameter_count + 1, sizeof(double));
-  r->counts = calloc((size_t)e->system->contact_count + 1, sizeof *r->counts);
+  r->theta = size_allocate_zero((size_t)r->parameter_count, sizeof(double));
+  r->scene_theta = size_allocate_zero((size_t)r->parameter_count, sizeof(double));
+  r->counts = size_allocate_zero((size_t)e->system->contact_count, sizeof *r->counts);
   if (r->theta == NULL || r->scene_theta == NULL || r->counts == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for parameters");
   carom_model_theta(e->model, r->theta);
@@ -377,36 +363,13 @@ static carom_status evaluate_properties(evaluator *e, const carom_chunks *train,
   return carom_chunks_count_contacts(train, e->system, r->counts, error);
 }
 
-double carom_parameters_mass_ratio(const carom_system *system, const double *theta,
-                                   int body_index) {
-  if (system == NULL || theta == NULL || body_index < 0 || body_index >= system->body_count)
-    return NAN;
-  const double *log_mass = theta + carom_parameters_segment(system, CAROM_LOG_MASS).offset;
-  return exp(log_mass[body_index] - log_mass[0]);
-}
-
-double carom_parameters_inertia(const carom_system *system, const double *theta, int body_index) {
-  if (system == NULL || theta == NULL || body_index < 0 || body_index >= system->body_count)
-    return NAN;
-  const double *log_moment = theta + carom_parameters_segment(system, CAROM_LOG_MOMENT).offset +
-                             body_index * system->dimension;
-  double sum = 0;
-  for (int k = 0; k < system->dimension; k++) sum += exp(log_moment[k]);
-  return sum;
-}
-
-bool carom_system_body_is_rigid(const carom_system *system, int body_index) {
-  const bool known = system != NULL && body_index >= 0 && body_index < system->body_count;
-  return known && system->bodies[body_index].rigid;
-}
-
 /* What is known of frictions and restitutions, from the training chunks or, where they are not there,
  * from those that are evaluated. */
 static carom_status evaluate_ranges(evaluator *e, const carom_chunks *train, carom_error *error) {
-  evaluation *r = e->result;
-  const size_t count = (size_t)e->system->contact_count + 1;
-  r->friction = calloc(count, sizeof *r->friction);
-  r->restitution = calloc(count, sizeof *r->restitution);
+  carom_evaluation *r = e->result;
+  const size_t count = (size_t)e->system->contact_count;
+  r->friction = size_allocate_zero(count, sizeof *r->friction);
+  r->restitution = size_allocate_zero(count, sizeof *r->restitution);
   if (r->friction == NULL || r->restitution == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for ranges of properties");
   const bool trained = train != NULL && train->count > 0;
@@ -432,13 +395,13 @@ static void measure_columns(const double *values, int count, int width, double *
 }
 
 static carom_status evaluate_accelerations(evaluator *e, carom_error *error) {
-  evaluation *r = e->result;
+  carom_evaluation *r = e->result;
   const size_t width = (size_t)(e->system->body_count * e->system->dimension);
   double **const arrays[] = {&r->acceleration, &r->acceleration_spread, &r->scene_acceleration,
                              &r->scene_acceleration_spread};
   bool enough_memory = true;
   for (int k = 0; k < 4; k++) {
-    *arrays[k] = calloc(width + 1, sizeof(double));
+    *arrays[k] = size_allocate_zero(width, sizeof(double));
     enough_memory = enough_memory && *arrays[k] != NULL;
   }
   double *scratch = malloc(sizeof(double) * width * (size_t)e->chunks->count);
@@ -470,7 +433,7 @@ static carom_status evaluate_all(evaluator *e, const carom_chunks *train, carom_
 
 carom_status evaluation_run(const carom_system *system, carom_model *trained, double dt,
                             const carom_chunks *chunks, const carom_chunks *train,
-                            const evaluation_options *options, evaluation **result,
+                            const carom_evaluation_options *options, carom_evaluation **result,
                             carom_error *error) {
   *result = NULL;
   if (chunks->count < 1)
@@ -482,7 +445,7 @@ carom_status evaluation_run(const carom_system *system, carom_model *trained, do
                      chunks->states < 2 ? chunks->states : train->states);
   carom_status status = options_check(&evaluation_option_table, options, error);
   if (status != CAROM_OK) return status;
-  evaluation *made = calloc(1, sizeof *made);
+  carom_evaluation *made = calloc(1, sizeof *made);
   if (made == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for an evaluation");
   made->dt = dt;
   made->truth_known = options->truth_known;
@@ -519,7 +482,7 @@ carom_status carom_model_evaluate(carom_model *model, const carom_dataset *datas
       options->train != NULL ? options->train : &dataset->train, options, result, error);
 }
 
-void carom_evaluation_destroy(evaluation *e) {
+void carom_evaluation_destroy(carom_evaluation *e) {
   if (e == NULL) return;
   horizon_release(&e->chunk);
   horizon_release(&e->extended);

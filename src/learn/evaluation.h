@@ -19,18 +19,12 @@
 
 #include "learn/chunks.h"
 
-typedef carom_evaluation_options evaluation_options;
-typedef carom_estimate estimate;
-typedef carom_horizon horizon;
-typedef carom_energy_drift energy_drift;
-typedef carom_evaluation evaluation;
-
-estimate estimate_of(double *values, int count); /* sorts `values` */
+carom_estimate estimate_of(double *values, int count); /* sorts `values` */
 
 /* Evaluates on `chunks` (test); `train` (may be NULL) is where contacts are counted. */
 carom_status evaluation_run(const carom_system *system, carom_model *trained, double dt,
                             const carom_chunks *chunks, const carom_chunks *train,
-                            const evaluation_options *options, evaluation **result,
+                            const carom_evaluation_options *options, carom_evaluation **result,
                             carom_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 #include "learn/force.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/model.h"
 #include "nn/gemm.h"
 #include "physics/dynamics.h"
@@ -101,7 +102,7 @@ carom_status model_accelerations(carom_model *m, int count, const double *x, dou
 
 carom_status scene_accelerations(const carom_system *system, int count, const double *x,
                                  double *acceleration, carom_error *error) {
-  double *theta = calloc((size_t)system->parameter_count + 1, sizeof(double));
+  double *theta = size_allocate_zero((size_t)system->parameter_count, sizeof(double));
   if (theta == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for parameters");
   carom_parameters_default(system, theta);
   const carom_status status =

@@ -15,6 +15,8 @@ const option_table *option_table_of(carom_options of) {
     case CAROM_DATASET_OPTIONS: return &dataset_option_table;
     case CAROM_MODEL_OPTIONS: return &model_option_table;
     case CAROM_TRAINER_OPTIONS: return &trainer_option_table;
+    case CAROM_EVALUATION_OPTIONS: return &evaluation_option_table;
+    case CAROM_OPTIONS_COUNT: break;
   }
   return NULL;
 }
@@ -31,6 +33,7 @@ static void default_text(const option_field *f, char *text, size_t size) {
     carom_dataset_options dataset;
     carom_model_options model;
     carom_trainer_options trainer;
+    carom_evaluation_options evaluation;
   } any = {0};
   char whole[OPTION_TEXT] = "";
   option_set_number(f, &any, f->value);
@@ -62,9 +65,9 @@ carom_option_info carom_option_describe(carom_options of, int index) {
 
 static carom_status find(carom_options of, const char *name, const option_field **found,
                          carom_error *error) {
-  static const char *const structs[] = {"carom_cone_options", "carom_rollout_options",
+  static const char *const structs[] = {"carom_cone_options",    "carom_rollout_options",
                                         "carom_dataset_options", "carom_model_options",
-                                        "carom_trainer_options"};
+                                        "carom_trainer_options", "carom_evaluation_options"};
   const option_table *table = option_table_of(of);
   if (table == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "%d names no struct of options", (int)of);

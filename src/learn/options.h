@@ -1,5 +1,6 @@
 /* The tables of the options of learning (dataset_options.c, model_options.c, trainer_options.c,
- * evaluation.c), and every table there is by the public name of its struct. */
+ * evaluation_options.c), and
+ * every table there is by the public name of its struct. */
 #ifndef CAROM_LEARN_OPTIONS_H
 #define CAROM_LEARN_OPTIONS_H
 

@@ -1,7 +1,6 @@
-/* States put back on the equality constraints by the shortest way: positions by Gauss-Newton steps
- * x -= J'(J J')^-1 Phi, velocities by one projection onto the tangent space, v -= J'(J J')^-1 J v. Both
- * are shortest in plain Euclidean distance of all points, without masses: these are not known where
- * data is learned from. */
+/* States of data put back on the equality constraints by the shortest way in plain Euclidean distance of
+ * all points (METRIC_GEOMETRIC of physics/constraint_projection.h), without masses: these are not known
+ * where data is learned from. */
 #ifndef CAROM_LEARN_PROJECTION_H
 #define CAROM_LEARN_PROJECTION_H
 
@@ -10,11 +9,7 @@
 typedef struct projection {
   const carom_system *system;
   mechanics mechanics;
-  arena memory;
-  double *arm;    /* [constraint_count][dimension] */
-  double *factor; /* of J J' */
-  double *rows;   /* [row_count] */
-  double *step;   /* [coordinate_count] */
+  arena memory, scratch;
 } projection;
 
 /* False if memory is short; projection_free is due in any case. */

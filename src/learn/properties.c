@@ -1,6 +1,7 @@
 #include "learn/properties.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "system/system.h"
 
 #include <math.h>
@@ -57,7 +58,7 @@ static void add_moments(carom_properties *list, const carom_system *system) {
 carom_status properties_make(const carom_system *system, const carom_model_options *options,
                              carom_properties *list, carom_error *error) {
   *list = (carom_properties){0};
-  list->items = calloc((size_t)carom_parameters_count(system) + 1, sizeof(carom_property));
+  list->items = size_allocate_zero((size_t)carom_parameters_count(system), sizeof(carom_property));
   if (list->items == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   add_contacts(list, system, CAROM_FRICTION, options->shared_properties);
   add_contacts(list, system, CAROM_RESTITUTION, options->shared_properties);

@@ -1,6 +1,7 @@
 #include "learn/property_search.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/model.h"
 #include "learn/properties.h"
 #include "learn/simplex.h"
@@ -84,9 +85,9 @@ static carom_status search_make(search *s, carom_model *m, const carom_chunks *c
   *s = (search){.model = m, .chunks = chunks};
   s->judged_count = chunks->count < MOST_JUDGED ? chunks->count : MOST_JUDGED;
   s->judged = malloc(sizeof(int) * (size_t)s->judged_count);
-  s->tried = calloc(properties + 1, sizeof(int));
+  s->tried = size_allocate_zero(properties, sizeof(int));
   s->kept = malloc(sizeof(double) * parameters);
-  s->moves = calloc(4 * properties + 1, sizeof(move));
+  s->moves = size_allocate_zero(4 * properties, sizeof(move));
   carom_status status = CAROM_OK;
   if (s->judged == NULL || s->tried == NULL || s->kept == NULL || s->moves == NULL) {
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search of %zu properties",
@@ -280,7 +281,7 @@ static carom_status search_pairs(search *s, carom_error *error) {
   const int count = s->touches.property_count;
   // one pair for all contacts is pinned down by many events
   if (count == 1) return CAROM_OK;
-  double *losses = calloc((size_t)count + 1, sizeof(double)), mean = 0;
+  double *losses = size_allocate_zero((size_t)count, sizeof(double)), mean = 0;
   if (losses == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d losses", count);
   carom_status status = CAROM_OK;

@@ -1,6 +1,7 @@
 #include "learn/recording.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/chunks.h"
 #include "learn/contact_evidence.h"
 #include "learn/findings.h"
@@ -414,7 +415,7 @@ static carom_status check_runs(const maker *k) {
 
 static carom_status make(maker *k) {
   recording *r = k->r;
-  r->owned_contact = calloc((size_t)r->count * (size_t)r->states + 1, 1);
+  r->owned_contact = size_allocate_zero((size_t)r->count * (size_t)r->states, 1);
   if (r->owned_contact == NULL) return no_memory(k);
   carom_status status = find_runs(k);
   if (status == CAROM_OK) status = check_finite(k);

@@ -1,6 +1,7 @@
 #include "learn/touch.h"
 
 #include "base/error.h"
+#include "base/size.h"
 #include "learn/chunks.h"
 #include "learn/model.h"
 #include "physics/collision.h"
@@ -95,7 +96,7 @@ carom_status touch_lists_make(touch_lists *touches, carom_model *m, const carom_
                               int count, const int *indices, carom_error *error) {
   predictions p = {0};
   *touches = (touch_lists){.property_count = m->property_count};
-  touches->lists = calloc((size_t)m->property_count + 1, sizeof(chunk_list));
+  touches->lists = size_allocate_zero((size_t)m->property_count, sizeof(chunk_list));
   carom_status status = CAROM_OK;
   if (touches->lists == NULL ||
       !predictions_make(&p, count, chunks->states, m->system->coordinate_count))

@@ -151,7 +151,7 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
     t->state.best_loss = INFINITY;
     t->data_hash = hash_dataset(model, dataset);
     t->order = malloc(sizeof(int) * (size_t)dataset->train.count);
-    t->gradient = malloc(sizeof(double) * ((size_t)size + 1));
+    t->gradient = size_allocate((size_t)size, sizeof(double));
   }
   if (t == NULL || t->order == NULL || t->gradient == NULL || !adamw_init(&t->optimizer, size)) {
     carom_trainer_destroy(t);

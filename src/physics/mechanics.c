@@ -175,6 +175,20 @@ void mass_inverse_body(const mechanics *m, int body_index, const double *force, 
     rigid_inverse_in(3, inverse, m->inverse_moment + body_index * d, f, o);
 }
 
+/* The body whose first point is the k-th of an assembly, or -1. */
+static int body_at(const carom_system *s, const assembly *a, int k) {
+  int body_index = s->point_body[a->points[k]];
+  return s->bodies[body_index].first_point == a->points[k] ? body_index : -1;
+}
+
+void mass_inverse_assembly(const mechanics *m, const assembly *a, const double *force,
+                           double *out) {
+  for (int k = 0; k < a->point_count; k++) {
+    int body_index = body_at(m->system, a, k);
+    if (body_index >= 0) mass_inverse_body(m, body_index, force, out);
+  }
+}
+
 void mass_inverse(const mechanics *m, const double *force, double *out) {
   for (int i = 0; i < m->system->body_count; i++) mass_inverse_body(m, i, force, out);
 }
@@ -230,6 +244,14 @@ void mass_inverse_body_vjp(const mechanics *m, int body_index, const double *lef
     moment_bar[k - 1] -= inverse * term;
   }
   theta_bar[s->segments[CAROM_LOG_MASS].offset + body_index] -= inverse * whole;
+}
+
+void mass_inverse_assembly_vjp(const mechanics *m, const assembly *a, const double *left,
+                               const double *right, double *theta_bar) {
+  for (int k = 0; k < a->point_count; k++) {
+    int body_index = body_at(m->system, a, k);
+    if (body_index >= 0) mass_inverse_body_vjp(m, body_index, left, right, theta_bar);
+  }
 }
 
 void mass_inverse_vjp(const mechanics *m, const double *left, const double *right,

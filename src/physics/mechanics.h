@@ -42,17 +42,21 @@ void mechanics_free(mechanics *m);
 /* Takes new parameters. */
 void mechanics_set_parameters(mechanics *m, const double *theta);
 
-/* out = M^-1 force for the points of one body, or of all; both are [point_count][dimension]. */
+/* out = M^-1 force for the points of one body, of one assembly, or of all; both are
+ * [point_count][dimension]. */
 void mass_inverse_body(const mechanics *m, int body_index, const double *force, double *out);
+void mass_inverse_assembly(const mechanics *m, const assembly *a, const double *force, double *out);
 void mass_inverse(const mechanics *m, const double *force, double *out);
 
 /* out = M velocity. */
 void mass_apply(const mechanics *m, const double *velocity, double *out);
 
 /* theta_bar += derivative of left' M^-1 right by the log-masses and log-moments, with left and
- * right constant; for one body, or for all. */
+ * right constant; for one body, for one assembly, or for all. */
 void mass_inverse_body_vjp(const mechanics *m, int body_index, const double *left,
                            const double *right, double *theta_bar);
+void mass_inverse_assembly_vjp(const mechanics *m, const assembly *a, const double *left,
+                               const double *right, double *theta_bar);
 void mass_inverse_vjp(const mechanics *m, const double *left, const double *right,
                       double *theta_bar);
 

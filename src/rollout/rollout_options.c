@@ -5,7 +5,6 @@
 
 #include <limits.h>
 
-static const char *const integrator_choices[] = {"rk4", "euler", "symplectic-euler", NULL};
 const char *const dynamics_choices[] = {"lagrangian", "hamiltonian", NULL};
 const char *const contact_choices[] = {"cm", "cmr", NULL};
 
@@ -17,7 +16,7 @@ static const option_field fields[] = {
     {OPTION(carom_rollout_options, substeps), OPTION_RANGE(1, 1000000), .value = 1,
      .flag = "substeps", .argument = "N", .heading = "Simulation",
      .help = "integrator steps in a time step"},
-    {OPTION(carom_rollout_options, integrator), .names = integrator_choices, .role = OPTION_SCENE,
+    {OPTION(carom_rollout_options, integrator), .names = integrator_names, .role = OPTION_SCENE,
      .flag = "integrator", .argument = "NAME", .heading = "Simulation",
      .help = "rk4, euler or symplectic-euler"},
     {OPTION(carom_rollout_options, dynamics), .names = dynamics_choices, .flag = "dynamics",

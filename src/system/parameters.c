@@ -74,3 +74,21 @@ carom_status carom_parameters_check(const carom_system *system, const double *th
   }
   return error_clear(error);
 }
+
+double carom_parameters_mass_ratio(const carom_system *system, const double *theta,
+                                   int body_index) {
+  if (system == NULL || theta == NULL || body_index < 0 || body_index >= system->body_count)
+    return NAN;
+  const double *log_mass = theta + carom_parameters_segment(system, CAROM_LOG_MASS).offset;
+  return exp(log_mass[body_index] - log_mass[0]);
+}
+
+double carom_parameters_inertia(const carom_system *system, const double *theta, int body_index) {
+  if (system == NULL || theta == NULL || body_index < 0 || body_index >= system->body_count)
+    return NAN;
+  const double *log_moment = theta + carom_parameters_segment(system, CAROM_LOG_MOMENT).offset +
+                             body_index * system->dimension;
+  double sum = 0;
+  for (int k = 0; k < system->dimension; k++) sum += exp(log_moment[k]);
+  return sum;
+}

@@ -11,12 +11,13 @@ void scene_pass_on(const scene_node *node, carom_status status, const carom_erro
   if (status != CAROM_OK) scene_fail(node, "%s", cause->message);
 }
 
+const char *const integrator_names[] = {[CAROM_RK4] = "rk4",
+                                        [CAROM_EULER] = "euler",
+                                        [CAROM_SYMPLECTIC_EULER] = "symplectic-euler",
+                                        NULL};
+
 // name, description, dimension, time, gravity
 static void read_header(const scene_node *root) {
-  static const char *const integrators[] = {[CAROM_RK4] = "rk4",
-                                            [CAROM_EULER] = "euler",
-                                            [CAROM_SYMPLECTIC_EULER] = "symplectic-euler",
-                                            NULL};
   carom_system *system = root->reader->system;
   system->name = scene_copy(root->reader, scene_string(root, "name"));
   scene_node name = scene_member(root, "name");
@@ -27,7 +28,7 @@ static void read_header(const scene_node *root) {
   system->dimension = scene_integer(root, "dimension", 2, 3);
   system->dt = scene_positive(root, "dt");
   system->steps = scene_integer(root, "steps", 1, MAX_STEPS);
-  system->integrator = (carom_integrator)scene_choice(root, "integrator", integrators, false);
+  system->integrator = (carom_integrator)scene_choice(root, "integrator", integrator_names, false);
   scene_vector_or_zero(root, "gravity", system->dimension, system->gravity);
 }
 

@@ -83,6 +83,11 @@ carom_system_info carom_system_describe(const carom_system *system) {
                              .conservative = is_conservative(system)};
 }
 
+bool carom_system_body_is_rigid(const carom_system *system, int body_index) {
+  const bool known = system != NULL && body_index >= 0 && body_index < system->body_count;
+  return known && system->bodies[body_index].rigid;
+}
+
 const char *carom_system_body_id(const carom_system *system, int index) {
   return system != NULL && index >= 0 && index < system->body_count ? system->bodies[index].id
                                                                     : NULL;

@@ -208,6 +208,9 @@ combination combination_on_body(const body *b, int dimension, const double *at);
 /* Adds a - b to each other: the combination of the difference of two ends. */
 combination combination_difference(const combination *a, const combination *b);
 
+/* By value, as scenes and command lines have them; ends with NULL. */
+extern const char *const integrator_names[];
+
 /* A scene becomes a system in three steps; each needs what the scene says about the things named:
  *  - bodies: numbers their points, so that combinations can be made;
  *  - planes, limits, pair_contacts: numbers the possible contacts and sorts the limits, so that

@@ -20,6 +20,16 @@ check() {
   fi
 }
 
+# expect_empty NAME TEXT: passes if there is nothing to complain about
+expect_empty() {
+  if [ -z "$2" ]; then
+    pass
+  else
+    failed=$((failed + 1))
+    printf 'FAILED %s\n%s\n' "$1" "$2"
+  fi
+}
+
 # finish: the closing line; the script's exit code
 finish() {
   echo "$passed passed, $failed failed"

@@ -3,6 +3,14 @@
 source "$(dirname "${BASH_SOURCE[0]}")/checks.sh"
 cd "$folder" || exit 1
 
+# built NAME: the path of a program in the folder `build`
+built() {
+  local found
+  found=$(find "$build" -name "$1" -type f -perm -u+x | head -n 1)
+  [ -n "$found" ] || { echo "$1 is not in $build" >&2; exit 1; }
+  echo "$found"
+}
+
 fail() {
   failed=$((failed + 1))
   echo "FAILED: $1"

@@ -20,6 +20,11 @@ static outcome try_status_text(trial *t) {
   return (outcome){.harmless = carom_status_text(N(status, CAROM_OK)) != NULL};
 }
 
+static outcome try_error_set(trial *t) {
+  const carom_status status = (carom_status)N(status, CAROM_OK);
+  return (outcome){.status = carom_error_set(ERROR, status, P(format, "%s"), "well")};
+}
+
 static outcome try_name_nearest(trial *t) {
   static const char *const names[] = {"mass", NULL};
   return (outcome){.harmless = carom_name_nearest(P(text, "mas"), P(names, names)) == NULL};
@@ -407,6 +412,7 @@ static outcome try_file_check(trial *t) {
 
 const public_call engine_calls[] = {
     ROW(status_text, ""),
+    ROW(error_set, ""),
     ROW(name_nearest, ""),
     ROW(version, ""),
     ROW(version_number, ""),

@@ -53,8 +53,8 @@ static argument read_argument(const char *begin, const char *end) {
 static void read_function(function_list *list, const char *begin, const char *end) {
   assert_true(list->count < MOST_FUNCTIONS);
   function *f = &list->functions[list->count++];
-  const char *open = strchr(begin, '('), *close = end;
-  while (*close != ')') close--;
+  const char *open = strchr(begin, '('), *close = strchr(open, ')');
+  assert_true(close < end);
   last_word(begin, open, f->name, sizeof f->name);
   f->returns_status = strncmp(begin, "carom_status ", 13) == 0;
   for (const char *at = open + 1; at < close;) {
