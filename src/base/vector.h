@@ -1,6 +1,12 @@
-/* Products of vectors that several folders need. */
+/* Copies and products of vectors that several folders need. */
 #ifndef CAROM_BASE_VECTOR_H
 #define CAROM_BASE_VECTOR_H
+
+#include <string.h>
+
+static inline void vector_copy(double *to, const double *from, int count) {
+  memcpy(to, from, sizeof(double) * (size_t)count);
+}
 
 /* a'b in four running sums, which compilers keep in one vector register, without the overhead of a
  * fully vectorised loop: most rows of contact problems are short. */

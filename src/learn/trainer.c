@@ -49,9 +49,8 @@ static carom_status check_chunks(const char *split, const carom_chunks *chunks, 
 
 static carom_status check_dataset(const carom_model *model, const carom_dataset *dataset,
                                   carom_error *error) {
-  const carom_system_info info = carom_system_describe(carom_model_describe(model).system);
-  const double dt = carom_model_describe(model).options.dt;
-  const int width = info.point_count * info.dimension;
+  const double dt = model->options.dt;
+  const int width = model->system->coordinate_count;
   if (dataset->train.count < 1)
     return error_set(error, CAROM_INVALID_DATA, "the data has no training chunks");
   if (!(dataset->dt > 0) || !isfinite(dataset->dt))
@@ -88,8 +87,7 @@ static uint64_t hash_chunks(uint64_t hash, const carom_chunks *chunks, int width
 }
 
 static uint64_t hash_dataset(const carom_model *model, const carom_dataset *dataset) {
-  const carom_system_info info = carom_system_describe(carom_model_describe(model).system);
-  const int width = info.point_count * info.dimension;
+  const int width = model->system->coordinate_count;
   uint64_t hash = hash_doubles(0xCBF29CE484222325u, &dataset->dt, 1);
   return hash_chunks(hash_chunks(hash, &dataset->train, width), &dataset->validation, width);
 }
@@ -144,7 +142,7 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
     status =
         check_memory(options, &model->options, model->system, dataset->train.count, true, error);
   if (status != CAROM_OK) return status;
-  const int size = carom_model_describe(model).parameter_count;
+  const int size = model->parameter_count;
   carom_trainer *t = calloc(1, sizeof *t);
   if (t != NULL) {
     *t = (carom_trainer){.model = model, .dataset = dataset, .options = *options};
@@ -199,8 +197,8 @@ void trainer_shuffle(uint64_t seed, int epoch, int count, int *order) {
 
 // the array that an entry of the gradient belongs to
 static carom_array_info array_at(const carom_model *model, int entry) {
-  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
-    const carom_array_info s = carom_model_array(model, k);
+  for (int k = 0; k < model->array_count; k++) {
+    const carom_array_info s = model->arrays[k];
     if (entry >= s.offset && entry < s.offset + s.rows * s.columns) return s;
   }
   return (carom_array_info){.name = "parameter"};
@@ -226,16 +224,6 @@ static double norm(const double *values, int count) {
   return sqrt(sum);
 }
 
-// parameters before those of the network
-static int property_count(const carom_model *model) {
-  int count = 0;
-  for (int i = 0; i < carom_model_describe(model).array_count; i++) {
-    const carom_array_info array = carom_model_array(model, i);
-    if (strcmp(array.name, "weight0") == 0) count = array.offset;
-  }
-  return count;
-}
-
 // loss, gradient and update; nothing has changed unless it returns CAROM_OK
 static carom_status take_step(carom_trainer *t, int count, const int *indices, double rate,
                               double *loss, carom_report *report, carom_error *error) {
@@ -245,8 +233,10 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
   if (status == CAROM_OK) status = check_gradient(t, *loss, error);
   if (status != CAROM_OK) return status;
   const carom_trainer_options *o = &t->options;
+  const carom_model *m = t->model;
+  // masses, contact properties and the elasticity stand before the weights
   const adamw_options how = {.rate = rate,
-                             .first_count = property_count(t->model),
+                             .first_count = m->network + 2 * m->potential.elastic_count,
                              .first_rate = rate * o->property_rate,
                              .beta1 = o->beta1,
                              .beta2 = o->beta2,
@@ -254,9 +244,9 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
                              .weight_decay = o->weight_decay};
   // the last parameter, the bias of the output layer, adds a constant to the potential: there is
   // nothing to learn about it, and it does not decay
-  double *constant = carom_model_parameters(t->model) + t->optimizer.size - 1;
+  double *constant = m->parameters + t->optimizer.size - 1;
   const double kept = *constant;
-  adamw_step(&t->optimizer, &how, t->gradient, carom_model_parameters(t->model));
+  adamw_step(&t->optimizer, &how, t->gradient, m->parameters);
   *constant = kept;
   return CAROM_OK;
 }
@@ -379,12 +369,11 @@ static carom_chunks slice(const carom_chunks *chunks, int width, int first, int 
 // mean loss of the validation chunks, taken in batches; NaN if there are none
 static carom_status validate(carom_trainer *t, double *loss, carom_report *report,
                              carom_error *error) {
-  const carom_system_info info = carom_system_describe(carom_model_describe(t->model).system);
   const carom_chunks *all = &t->dataset->validation;
   double sum = 0.0;
   for (int first = 0, count; first < all->count; first += count) {
     count = all->count - first < t->options.batch ? all->count - first : t->options.batch;
-    const carom_chunks part = slice(all, info.point_count * info.dimension, first, count);
+    const carom_chunks part = slice(all, t->model->system->coordinate_count, first, count);
     double value = NAN;
     carom_report one = {0};
     carom_status status = carom_model_loss(t->model, &part, count, NULL, &value, NULL, &one, error);

@@ -1,8 +1,7 @@
 #include "physics/dynamics.h"
 
+#include "base/vector.h"
 #include "physics/constraints.h"
-
-#include <string.h>
 
 size_t dynamics_record_bytes(const mechanics *m) {
   const carom_system *s = m->system;
@@ -25,10 +24,6 @@ dynamics_record dynamics_record_make(const mechanics *m, arena *memory) {
   };
 }
 
-static void copy(double *to, const double *from, int count) {
-  memcpy(to, from, sizeof(double) * (size_t)count);
-}
-
 /* Hamiltonian: b = K^-1 J v, velocity = v - M^-1 J' b, force += B(v)' b */
 static void project_velocity(const mechanics *m, const double *v, dynamics_record *r,
                              arena *scratch) {
@@ -48,7 +43,7 @@ void dynamics_eval(const mechanics *m, carom_dynamics kind, const double *x, con
   const carom_system *s = m->system;
   int size = s->coordinate_count;
   int all = s->constraint_count;
-  copy(r->velocity, v, size);
+  vector_copy(r->velocity, v, size);
   for (int i = 0; i < size; i++) r->force[i] = -gradient[i];
   if (all == 0) {
     mass_inverse(m, r->force, r->acceleration);
@@ -100,7 +95,7 @@ static void project_velocity_vjp(const mechanics *m, const double *v, const dyna
   constraints_solve(m, 0, all, r->factor, b_bar);
   double *push = arena_doubles(scratch, size);
   double *impulse = arena_zeros(scratch, size);
-  copy(push, velocity_bar, size);
+  vector_copy(push, velocity_bar, size);
   constraints_apply_transpose(m, 0, all, r->arm, b_bar, push);
   for (int i = 0; i < size; i++) v_bar[i] += push[i];
   constraints_apply_transpose(m, 0, all, r->arm, r->b, impulse);
@@ -137,7 +132,7 @@ void dynamics_eval_vjp(const mechanics *m, carom_dynamics kind, const double *v,
   constraints_apply(m, 0, all, r->arm, u, kappa);
   constraints_solve(m, 0, all, r->factor, kappa);
   for (int i = 0; i < s->row_count; i++) kappa[i] = -kappa[i];
-  copy(push, acceleration_bar, size);
+  vector_copy(push, acceleration_bar, size);
   constraints_apply_transpose(m, 0, all, r->arm, kappa, push);
   mass_inverse(m, push, u);
 
@@ -150,7 +145,7 @@ void dynamics_eval_vjp(const mechanics *m, carom_dynamics kind, const double *v,
 
   // -kappa' B(v) x', bilinear in v and x'
   double *total_velocity_bar = arena_doubles(scratch, size);
-  copy(total_velocity_bar, velocity_bar, size);
+  vector_copy(total_velocity_bar, velocity_bar, size);
   constraints_curvature_transpose(m, 1, r->velocity, kappa, v_bar);
   constraints_curvature_transpose(m, 1, v, kappa, total_velocity_bar);
   if (kind == CAROM_HAMILTONIAN)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "base/vector.h"
 
 /* Stage s evaluates at z + h sum_{r<s} advance_sr k_r; the step ends at z + h sum_s weight_s k_s. */
 typedef struct tableau {
@@ -54,10 +55,6 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
     record.potential[s] = kept > 0 ? arena_bytes(memory, kept) : NULL;
   }
   return record;
-}
-
-static void copy(double *to, const double *from, int count) {
-  memcpy(to, from, sizeof(double) * (size_t)count);
 }
 
 static void add_scaled(double *y, double a, const double *x, int count) {
@@ -118,8 +115,8 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
   double h = in->dt / in->substeps;
   for (int s = 0; s < t->stage_count; s++) {
     int stage = first_stage + s;
-    copy(record->x[stage], x, count * size);
-    copy(record->v[stage], v, count * size);
+    vector_copy(record->x[stage], x, count * size);
+    vector_copy(record->v[stage], v, count * size);
     for (int i = 0; i < count; i++)
       for (int r = 0; r < s; r++) {
         const dynamics_record *before = &record->dynamics[first_stage + r][i];
@@ -135,8 +132,8 @@ void integrator_replay(const integrator *in, int count, const step_record *recor
                        double *v) {
   int size = in->mechanics->system->coordinate_count;
   int last = record->stage_count - tableau_of(in->method)->stage_count;
-  copy(x, record->x[last], count * size);
-  copy(v, record->v[last], count * size);
+  vector_copy(x, record->x[last], count * size);
+  vector_copy(v, record->v[last], count * size);
   finish_substep(in, count, record, last, x, v);
 }
 
