@@ -20,11 +20,12 @@ static carom_status allocate(event_fixture *f, carom_error *error) {
   f->x = calloc(size, sizeof(double));
   f->v = calloc(size * (size_t)f->velocity_count, sizeof(double));
   f->after = calloc(size, sizeof(double));
+  f->moved = calloc(size, sizeof(double));
   f->v_bar = calloc(size, sizeof(double));
   f->x_bar = calloc(size, sizeof(double));
   f->theta_bar = calloc((size_t)f->system->parameter_count, sizeof(double));
-  bool have = f->x != NULL && f->v != NULL && f->after != NULL && f->v_bar != NULL &&
-              f->x_bar != NULL && f->theta_bar != NULL;
+  bool have = f->x != NULL && f->v != NULL && f->after != NULL && f->moved != NULL &&
+              f->v_bar != NULL && f->x_bar != NULL && f->theta_bar != NULL;
   return have ? CAROM_OK : carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
 }
 
@@ -73,6 +74,7 @@ void event_fixture_free(event_fixture *f) {
   free(f->x);
   free(f->v);
   free(f->after);
+  free(f->moved);
   free(f->v_bar);
   free(f->x_bar);
   free(f->theta_bar);
@@ -96,7 +98,7 @@ static void run_forward(void *user) {
     const contact_event event =
         contact_event_make(&f->m, &f->options, &f->active, f->x, &f->memory);
     event_impulses impulses = impulses_of(f, &event, k);
-    contact_event_solve(&event, f->after, &impulses, &f->memory);
+    contact_event_solve(&event, f->moved, f->after, &impulses, &f->memory);
     arena_restore(&f->memory, mark);
   }
 }
@@ -107,7 +109,7 @@ static void run_reverse(void *user) {
   size_t size = (size_t)f->system->coordinate_count;
   for (int k = 0; k < f->velocity_count; k++) {
     arena_mark mark = arena_save(&f->memory);
-    for (size_t i = 0; i < size; i++) f->v_bar[i] = i % 2 == 0 ? 1.0 : -0.5;
+    for (size_t i = 0; i < size; i++) f->v_bar[i] = f->x_bar[i] = i % 2 == 0 ? 1.0 : -0.5;
     const contact_event event =
         contact_event_make(&f->m, &f->options, &f->active, f->x, &f->memory);
     const event_impulses impulses = impulses_of(f, &event, k);

@@ -16,7 +16,7 @@ typedef struct event_fixture {
   int velocity_count;
   double *x;             /* [D] */
   double *v;             /* [velocity_count][D] before the event */
-  double *after;         /* [D] */
+  double *moved, *after; /* [D] the state after it */
   double *v_bar, *x_bar; /* [D] */
   double *theta_bar;
   void *impulses;

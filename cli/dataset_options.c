@@ -3,6 +3,7 @@
 #include "cli/progress.h"
 #include "cli/run_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { KEY_CONTACT = 1024 /* apart from the keys of other parsers */ };
@@ -66,14 +67,26 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
 }
 
 carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,
-                              carom_dataset_options options, bool quiet, carom_dataset **data,
-                              carom_error *error) {
+                              carom_compensation compensation, carom_dataset_options options,
+                              bool quiet, carom_dataset **data, carom_error *error) {
   carom_rollout_options simulation = carom_rollout_default_options(system);
   simulation.contact = contact;
+  simulation.compensation = compensation;
   progress bar = progress_begin("simulating", "steps", quiet);
   options.progress = progress_update;
   options.progress_user = &bar;
   carom_status status = carom_dataset_generate(system, &simulation, &options, data, error);
   progress_end(&bar);
   return status;
+}
+
+void dataset_warn_compensation(const char *command, const carom_dataset *data,
+                               carom_compensation of_model) {
+  if (!data->simulated || data->compensation == of_model) return;
+  fprintf(
+      stderr,
+      "carom %s: WARNING: the data was simulated with --compensation %s, the model has %s: what it "
+      "learns makes up for the difference\n",
+      command, choice_name(CAROM_ROLLOUT_OPTIONS, "compensation", (int)data->compensation),
+      choice_name(CAROM_ROLLOUT_OPTIONS, "compensation", (int)of_model));
 }

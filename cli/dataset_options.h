@@ -31,7 +31,11 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
 
 /* Simulates a data set, with a bar of progress unless `quiet`. */
 carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,
-                              carom_dataset_options options, bool quiet, carom_dataset **data,
-                              carom_error *error);
+                              carom_compensation compensation, carom_dataset_options options,
+                              bool quiet, carom_dataset **data, carom_error *error);
+
+/* Says on stderr if a data set was simulated with another compensation of penetration than a model has. */
+void dataset_warn_compensation(const char *command, const carom_dataset *data,
+                               carom_compensation of_model);
 
 #endif

@@ -1,5 +1,6 @@
 #include "cli/evaluate_run.h"
 
+#include "cli/dataset_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
 
@@ -128,6 +129,8 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   if (status == CAROM_OK) status = load_data(a, o, error);
   if (status == CAROM_OK) status = name_output(a, o, error);
   if (status != CAROM_OK) return status;
+  dataset_warn_compensation("evaluate", o->data,
+                            carom_model_describe(o->model).options.compensation);
   static const carom_chunks unknown = {0};
   carom_evaluation_options wanted = a->options;
   if (a->data != NULL) wanted.train = o->training != NULL ? &o->training->train : &unknown;

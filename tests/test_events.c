@@ -29,7 +29,7 @@ static double farthest(const double *a, const double *b, int count) {
 typedef struct event_case {
   carom_system *system;
   mechanics mechanics;
-  double *theta, *x, *v, *before;
+  double *theta, *x, *v, *before, *after; /* after: positions */
   contact_list active;
   arena memory;
 } event_case;
@@ -43,6 +43,7 @@ static void event_case_open_system(event_case *c, carom_system *system) {
   c->x = calloc((size_t)c->system->coordinate_count, sizeof(double));
   c->v = calloc((size_t)c->system->coordinate_count, sizeof(double));
   c->before = calloc((size_t)c->system->coordinate_count, sizeof(double));
+  c->after = calloc((size_t)c->system->coordinate_count, sizeof(double));
 }
 
 static void event_case_open(event_case *c, const char *scene) {
@@ -58,6 +59,7 @@ static void event_case_close(event_case *c) {
   free(c->x);
   free(c->v);
   free(c->before);
+  free(c->after);
 }
 
 /* A random state with contacts and random parameters; a negative friction or restitution asks for a
@@ -103,7 +105,7 @@ static event_impulses run_event(event_case *c, carom_contact_model contact_model
   *event = contact_event_make(&c->mechanics, &options, &c->active, c->x, &c->memory);
   event_impulses impulses =
       event_impulses_at(event, arena_bytes(&c->memory, event_impulses_bytes(event)));
-  contact_event_solve(event, c->v, &impulses, &c->memory);
+  contact_event_solve(event, c->after, c->v, &impulses, &c->memory);
   return impulses;
 }
 
@@ -469,6 +471,7 @@ static void test_nearly_held_axes_are_free(void **state) {
 /* A box as high as its room touches floor and ceiling with all corners. */
 static const char *const tight_room =
     "{\"carom\": 1, \"name\": \"tight\", \"dimension\": 2, \"dt\": 0.01, \"steps\": 1,"
+    "\"compensation\": \"%s\","
     "\"bodies\": [{\"id\": \"box\", \"type\": \"rigid\", \"mass\": 2,"
     "\"shape\": {\"type\": \"box\", \"half_extents\": [0.3, 0.5]}}],"
     "\"planes\": [{\"id\": \"floor\", \"normal\": [0, 1], \"offset\": 0},"
@@ -486,8 +489,10 @@ static void set_tight_velocity(event_case *c, double drift) {
   memcpy(c->before, c->v, sizeof(double) * (size_t)c->system->coordinate_count);
 }
 
-static void tight_open(event_case *c) {
-  event_case_open_system(c, parse_system(tight_room));
+static void tight_open(event_case *c, const char *compensation) {
+  char scene[1024];
+  snprintf(scene, sizeof scene, tight_room, compensation);
+  event_case_open_system(c, parse_system(scene));
   carom_parameters_default(c->system, c->theta);
   mechanics_set_parameters(&c->mechanics, c->theta);
   memcpy(c->x, c->system->initial.x, sizeof(double) * (size_t)c->system->coordinate_count);
@@ -496,12 +501,12 @@ static void tight_open(event_case *c) {
 }
 
 /* Without drift nothing fails, although b of the second phase is rounding only, with parts outside the
- * range of A. With it the programs are unbounded, say so, and have the impulses of the part of b that
- * impulses can change. */
+ * range of A. With it the programs of the paper's event are unbounded, say so, and have the impulses of the
+ * part of b that impulses can change; otherwise the velocity is put on the constraints first. */
 static void test_velocities_outside_the_range(void **state) {
   (void)state;
   event_case c;
-  tight_open(&c);
+  tight_open(&c, "paper");
   for (int drifts = 0; drifts < 2; drifts++) {
     contact_event event;
     arena_mark mark = arena_save(&c.memory);
@@ -518,7 +523,8 @@ static void test_velocities_outside_the_range(void **state) {
       semidefinite A = semidefinite_make(&event.shape[0], event.A[0], threshold, &c.memory);
       semidefinite_null(&A, null);
       for (int i = 0; i < event.size; i++) b[i] -= null[i];
-      phase_problem problem = {b, arena_zeros(&c.memory, event.group.count), b};
+      phase_problem problem = {
+          .b = b, .lower = arena_zeros(&c.memory, event.group.count), .before = b};
       cone_program program = phase_program(&event, &problem, 0);
       assert_true(cone_residual(&program, impulses.compression.f, &c.memory) < 1e-9);
       // the residual is relative to the impulse: one that ran away would pass for small
@@ -526,6 +532,29 @@ static void test_velocities_outside_the_range(void **state) {
     }
     arena_restore(&c.memory, mark);
   }
+  event_case_close(&c);
+}
+
+/* Drift does not matter where the event begins with a velocity on the constraints: it is as if there had
+ * been none, and both phases and the shift are solved although floor and ceiling ask for the opposite. */
+static void test_drift_is_put_away(void **state) {
+  (void)state;
+  event_case c;
+  double after[2][6];
+  tight_open(&c, "position");
+  for (int drifts = 0; drifts < 2; drifts++) {
+    contact_event event;
+    arena_mark mark = arena_save(&c.memory);
+    set_tight_velocity(&c, drifts ? 0.1 : 0);
+    event_impulses impulses = run_event(&c, CAROM_CM, true, &event);
+    assert_true(event_solved(&event, &impulses));
+    assert_int_equal(impulses.compression.info[0].status, CAROM_CONE_SOLVED);
+    memcpy(after[drifts], c.v, sizeof after[drifts]);
+    // squeezed evenly from both sides
+    assert_true(farthest(c.after, c.x, 6) < 1e-14);
+    arena_restore(&c.memory, mark);
+  }
+  assert_true(farthest(after[0], after[1], 6) < 1e-14);
   event_case_close(&c);
 }
 
@@ -541,6 +570,7 @@ int main(void) {
       cmocka_unit_test(test_held_axes_in_motion),
       cmocka_unit_test(test_nearly_held_axes_are_free),
       cmocka_unit_test(test_velocities_outside_the_range),
+      cmocka_unit_test(test_drift_is_put_away),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

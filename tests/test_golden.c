@@ -122,7 +122,7 @@ static void check_event(golden_task *task, const json_t *event, event_errors *er
   if (s->dimension == 3) use_file_geometry(event, &group.contacts[0]);
   contact_event e = contact_event_from_group(&task->mechanics, &options, &group, x, &memory);
   event_impulses impulses = event_impulses_at(&e, arena_bytes(&memory, event_impulses_bytes(&e)));
-  contact_event_solve(&e, v, &impulses, &scratch);
+  contact_event_solve(&e, x, v, &impulses, &scratch);
 
   // A f_c is unique even where f_c is not
   bool gyro = s->dimension == 3;

@@ -16,12 +16,13 @@ extern "C" {
 typedef struct carom_model carom_model;
 
 typedef struct carom_model_options {
-  carom_contact_model contact; /* CAROM_CM */
-  carom_dynamics dynamics;     /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
-  int hidden_layers;           /* of the potential network: 3 */
-  int hidden_size;             /* 256 */
-  bool shared_properties;      /* one friction and restitution for all contacts: as the scene */
-  bool learn_regularizer;      /* false: epsilon of CMr stays as it is */
+  carom_contact_model contact;     /* CAROM_CM */
+  carom_dynamics dynamics;         /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
+  carom_compensation compensation; /* the scene's: that of the data */
+  int hidden_layers;               /* of the potential network: 3 */
+  int hidden_size;                 /* 256 */
+  bool shared_properties;          /* one friction and restitution for all contacts: as the scene */
+  bool learn_regularizer;          /* false: epsilon of CMr stays as it is */
   bool
       elastic_term; /* true: beside the network, the potential has a quadratic of the strain of each
                         segment whose length the scene bounds; the paper has none */

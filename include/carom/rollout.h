@@ -24,6 +24,13 @@ typedef enum carom_contact_model {
   CAROM_CMR /* the cone programs with A + epsilon I */
 } carom_contact_model;
 
+/* How bodies that overlap come apart (docs/theory.md, section 9). */
+typedef enum carom_compensation {
+  CAROM_COMPENSATION_POSITION, /* they are moved apart, and velocities know nothing of it; the event
+                                  begins with the velocity put on the equality constraints */
+  CAROM_COMPENSATION_PAPER     /* by the target velocity v_C* of the paper's appendix G */
+} carom_compensation;
+
 /* Called between time steps from one thread at a time; return false to stop. */
 typedef bool (*carom_progress)(void *user, int64_t done, int64_t total);
 
@@ -31,13 +38,14 @@ typedef struct carom_rollout_options {
   int steps;    /* time steps; the scene's */
   double dt;    /* length of a time step; the scene's */
   int substeps; /* integrator steps in a time step; 1. Contacts act at the end of a time step */
-  carom_integrator integrator;   /* CAROM_RK4 unless the scene says otherwise */
-  carom_dynamics dynamics;       /* CAROM_LAGRANGIAN */
-  carom_contact_model contact;   /* CAROM_CM */
-  bool penetration_compensation; /* true */
-  double compensation_steps;     /* time steps in which a penetration is undone; 8 */
-  bool stop_target_gradient;     /* false; true leaves the target velocity v_C* out of the
-                                          derivative, as the paper does */
+  carom_integrator integrator;     /* CAROM_RK4 unless the scene says otherwise */
+  carom_dynamics dynamics;         /* CAROM_LAGRANGIAN */
+  carom_contact_model contact;     /* CAROM_CM */
+  carom_compensation compensation; /* CAROM_COMPENSATION_POSITION unless the scene says otherwise */
+  bool penetration_compensation;   /* true; false: bodies that overlap stay so */
+  double compensation_steps;       /* time steps in which a penetration is undone; 8 */
+  bool stop_target_gradient;       /* false; true leaves the target velocity v_C* out of the
+                                          derivative, as the paper does; of that compensation alone */
   carom_cone_options cone;
   int threads;             /* 0: as many as the machine has. The result is the same */
   int shard_size;          /* samples a thread takes at once; 8 */

@@ -1,6 +1,7 @@
 #include "contact/contact_event.h"
 
 #include "contact/event_matrix.h"
+#include "contact/position_shift.h"
 #include "contact/target_velocity.h"
 
 #include <string.h>
@@ -31,7 +32,7 @@ size_t event_impulses_bytes(const contact_event *e) {
   size_t count = (size_t)e->group.count, size = (size_t)e->size;
   size_t islands = (size_t)e->group.island_count;
   size_t bytes =
-      sizeof(double) * (4 * size + 2 * count) + sizeof(carom_cone_info) * 2 * islands + 2 * count;
+      sizeof(double) * (4 * size + 3 * count) + sizeof(carom_cone_info) * 2 * islands + 2 * count;
   return (bytes + 7) / 8 * 8;
 }
 
@@ -42,11 +43,12 @@ event_impulses event_impulses_at(const contact_event *e, void *memory) {
   r.f = c.f + e->size;
   c.dual = r.f + e->size;
   r.dual = c.dual + duals;
-  c.info = (carom_cone_info *)(void *)(r.dual + duals);
+  double *push = r.dual + duals;
+  c.info = (carom_cone_info *)(void *)(push + e->group.count);
   r.info = c.info + e->group.island_count;
   c.state = (unsigned char *)(r.info + e->group.island_count);
   r.state = c.state + e->group.count;
-  return (event_impulses){.compression = c, .restitution = r};
+  return (event_impulses){.compression = c, .restitution = r, .push = push};
 }
 
 /* ---- the two phases ---------------------------------------------------------------------------- */
@@ -59,24 +61,37 @@ static phase_problem compression_problem(const contact_event *e, const double *v
   return (phase_problem){.b = b, .lower = arena_zeros(memory, e->group.count), .before = b};
 }
 
+/* Is b of the restitution without bounds solved by f_r = 0? Not with a target, nor by CMr, whose compression
+ * leaves epsilon f_c, nor by a smoothed one. */
+static bool settles(const contact_event *e) {
+  return !event_is_papers(e) && e->options->contact == CAROM_CM && e->options->cone.smoothing == 0;
+}
+
 /* b = J v' - v_C*, lower = e f_c,n */
 static phase_problem restitution_problem(const contact_event *e, const phase_problem *compression,
                                          const target_velocity *target, const double *v,
-                                         const double *f_c, arena *memory) {
+                                         const phase_solution *c, arena *memory) {
   int d = e->mechanics->system->dimension;
   double *b = arena_doubles(memory, e->size), *lower = arena_doubles(memory, e->group.count);
   event_jacobian(e, v, b);
   for (int i = 0; i < e->size; i++) b[i] -= target->value[i];
   event_drop_held(e, b);
-  for (int c = 0; c < e->group.count; c++) lower[c] = e->restitution[c] * f_c[c * d];
-  return (phase_problem){.b = b, .lower = lower, .before = compression->before};
+  for (int k = 0; k < e->group.count; k++) lower[k] = e->restitution[k] * c->f[k * d];
+  return (phase_problem){
+      .b = b, .lower = lower, .before = compression->before, .settled = settles(e) ? c : NULL};
 }
 
-void contact_event_solve(const contact_event *e, double *v, event_impulses *impulses,
+/* Does the velocity before an event have to be put on the constraints? */
+static bool projects(const contact_event *e) {
+  return !event_is_papers(e) && event_has_constraints(e);
+}
+
+bool contact_event_solve(const contact_event *e, double *x, double *v, event_impulses *impulses,
                          arena *scratch) {
   phase_solution *c = &impulses->compression, *r = &impulses->restitution;
   arena_mark mark = arena_save(scratch);
   target_velocity target = target_velocity_make(e, scratch);
+  if (projects(e)) event_project(e, v, scratch);
 
   // v' = v + M^ J' f_c
   phase_problem compression = compression_problem(e, v, scratch);
@@ -84,10 +99,12 @@ void contact_event_solve(const contact_event *e, double *v, event_impulses *impu
   event_apply_impulse(e, c->f, v, scratch);
 
   // v+ = v' + M^ J' f_r
-  phase_problem restitution = restitution_problem(e, &compression, &target, v, c->f, scratch);
+  phase_problem restitution = restitution_problem(e, &compression, &target, v, c, scratch);
   phase_solve(e, &restitution, r, scratch);
   event_apply_impulse(e, r->f, v, scratch);
+  bool solved = !event_shifts(e) || position_shift(e, x, v, impulses->push, scratch);
   arena_restore(scratch, mark);
+  return solved;
 }
 
 /* ---- the derivative ---------------------------------------------------------------------------- */
@@ -130,16 +147,22 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
 
   // the forward pass again, with the impulses that it found
   target_velocity target = target_velocity_make(e, scratch);
-  const double *middle = velocity_after(e, v, c->f, scratch);
+  double *before = arena_doubles(scratch, s->coordinate_count);
+  mass_image projected = {0};
+  event_copy(e, before, v);
+  if (projects(e)) projected = event_project_again(e, before, scratch);
+  const double *middle = velocity_after(e, before, c->f, scratch);
   const double *after = velocity_after(e, middle, r->f, scratch);
-  phase_problem compression = compression_problem(e, v, scratch);
-  phase_problem restitution = restitution_problem(e, &compression, &target, middle, c->f, scratch);
+  phase_problem compression = compression_problem(e, before, scratch);
+  phase_problem restitution = restitution_problem(e, &compression, &target, middle, c, scratch);
 
-  // restitution: v_C* entered as b = J v' - v_C*
   event_cotangents bars = {.blocks = arena_zeros(scratch, e->group.block_count * square),
                            .gap = arena_zeros(scratch, count),
                            .x = x_bar,
                            .theta = theta_bar};
+  if (event_shifts(e)) position_shift_vjp(e, after, impulses->push, v_bar, &bars, scratch);
+
+  // restitution: v_C* entered as b = J v' - v_C*
   phase_cotangents phase = {.v = v_bar,
                             .f = arena_zeros(scratch, e->size),
                             .p = arena_doubles(scratch, e->size),
@@ -154,6 +177,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   // compression
   phase_vjp(e, &compression, c, middle, &phase, &bars, scratch);
   add_properties(e, CAROM_FRICTION, phase.mu, theta_bar);
+  if (projects(e)) event_project_vjp(e, &projected, v_bar, &bars, scratch);
 
   // geometry
   for (int k = 0; k < count; k++) {

@@ -1,6 +1,7 @@
 #include "contact/event_matrix.h"
 
 #include "physics/constraints.h"
+#include "physics/rigid_body.h"
 
 /* An axis of contact space that keeps less than this share of the mobility which it would have without
  * the constraints is held by them: the difference that A has there is rounding. Axes held at every x
@@ -13,17 +14,12 @@ static void factor_constraints(contact_event *e, arena *memory) {
   const mechanics *m = e->mechanics;
   const carom_system *s = m->system;
   if (s->row_count == 0) return;
-  int values = s->constraint_shape.start[s->row_count];
-  e->arm = arena_doubles(memory, s->constraint_count * s->dimension);
-  e->factor = arena_doubles(memory, values);
-  if (e->options->penetration_compensation) e->geometric = arena_doubles(memory, values);
-  for (int t = 0; t < e->group.touched_count; t++) {
-    int begin = touched_begin(e, t), end = touched_end(e, t);
-    constraints_arms(m, begin, end, e->x, e->arm);
-    constraints_factor(m, begin, end, e->arm, METRIC_INERTIAL, e->factor);
-    if (e->geometric != NULL)
-      constraints_factor(m, begin, end, e->arm, METRIC_GEOMETRIC, e->geometric);
-  }
+  event_factor_constraints(e, e->x, true, memory);
+  if (!event_has_target(e)) return;
+  e->geometric = arena_doubles(memory, s->constraint_shape.start[s->row_count]);
+  for (int t = 0; t < e->group.touched_count; t++)
+    constraints_factor(m, touched_begin(e, t), touched_end(e, t), e->arm, METRIC_GEOMETRIC,
+                       e->geometric);
 }
 
 /* Scratch vectors over all points and rows, and what the responses of the rows of J amount to. */
@@ -60,6 +56,18 @@ static void point_response(const contact_event *e, int point, int contact_index,
         }
 }
 
+/* force = J_i' of a contact's axis i on one assembly */
+static void row_force(const carom_system *s, const contact *c, int assembly_index, int i,
+                      double *force) {
+  const assembly *a = &s->assemblies[assembly_index];
+  int d = s->dimension;
+  for (int k = 0; k < a->point_count; k++)
+    for (int j = 0; j < d; j++) force[a->points[k] * d + j] = 0;
+  for (int k = 0; k < c->point_count; k++)
+    if (s->point_assembly[c->point[k]] == assembly_index)
+      for (int j = 0; j < d; j++) force[c->point[k] * d + j] += c->block[(k * d + i) * d + j];
+}
+
 /* Z = M^ J_c' on one assembly: response[k][j][i] is the velocity of its point k along axis j to a
  * unit impulse along contact axis i. */
 static void contact_response(const contact_event *e, int assembly_index, int contact_index,
@@ -73,11 +81,7 @@ static void contact_response(const contact_event *e, int assembly_index, int con
     return;
   }
   for (int i = 0; i < d; i++) {
-    for (int k = 0; k < a->point_count; k++)
-      for (int j = 0; j < d; j++) w->force[a->points[k] * d + j] = 0;
-    for (int k = 0; k < c->point_count; k++)
-      if (s->point_assembly[c->point[k]] == assembly_index)
-        for (int j = 0; j < d; j++) w->force[c->point[k] * d + j] += c->block[(k * d + i) * d + j];
+    row_force(s, c, assembly_index, i, w->force);
     mass_inverse_assembly(e->mechanics, a, w->force, w->velocity);
     w->unheld[contact_index * d + i] += assembly_dot(s, a, w);
     assembly_constrain(e, assembly_index, w->velocity, w->force, w->lambda);
@@ -172,6 +176,53 @@ static int *list_islands(const contact_event *e, arena *memory) {
   return island_of;
 }
 
+/* A_row,column += wrench_row motion_column', all axes, lower triangle */
+static void place_wrenches(const contact_event *e, block_place at, int size, const double *wrench,
+                           const double *motion) {
+  int d = e->mechanics->system->dimension, first = island_begin(e, at.island);
+  double *A = e->A[at.island];
+  const envelope *shape = &e->shape[at.island];
+  for (int i = 0; i < d; i++) {
+    double *entries = A + envelope_at(shape, (at.row - first) * d + i, (at.column - first) * d);
+    int columns = at.row == at.column ? i + 1 : d;
+    for (int l = 0; l < columns; l++)
+      for (int j = 0; j < size; j++)
+        entries[l] += wrench[i * MAX_WRENCH + j] * motion[l * MAX_WRENCH + j];
+  }
+}
+
+/* The same of a rigid body by the wrenches of its contacts, [count][dimension][MAX_WRENCH]. */
+static void add_rigid_body(const contact_event *e, const touched_assembly *on, const int *island_of,
+                           response_scratch *w, arena *memory) {
+  const carom_system *s = e->mechanics->system;
+  const assembly *a = &s->assemblies[on->assembly];
+  int d = s->dimension, stride = d * MAX_WRENCH;
+  rigid_body b = rigid_body_at(e->mechanics, a, e->x);
+  double *wrench = arena_doubles(memory, on->count * stride);
+  for (int j = 0; j < on->count; j++)
+    for (int i = 0; i < d; i++) {
+      row_force(s, &e->group.contacts[on->contacts[j]], on->assembly, i, w->force);
+      rigid_body_wrench(&b, w->force, wrench + j * stride + i * MAX_WRENCH);
+      mass_inverse_assembly(e->mechanics, a, w->force, w->velocity);
+      w->unheld[on->contacts[j] * d + i] += assembly_dot(s, a, w);
+    }
+  for (int j = 0; j < on->count; j++) {
+    double motion[MAX_DIMENSION * MAX_WRENCH];
+    int column = on->contacts[j];
+    for (int i = 0; i < d; i++) {
+      const double *row = wrench + j * stride + i * MAX_WRENCH;
+      for (int k = 0; k < b.size; k++) motion[i * MAX_WRENCH + k] = row[k];
+      rigid_body_move(&b, motion + i * MAX_WRENCH);
+      for (int k = 0; k < b.size; k++)
+        w->moved[column * d + i] += row[k] * motion[i * MAX_WRENCH + k];
+    }
+    for (int i = j; i < on->count; i++) {
+      block_place at = {on->assembly, island_of[column], on->contacts[i], column};
+      place_wrenches(e, at, b.size, wrench + i * stride, motion);
+    }
+  }
+}
+
 /* A = sum over touched assemblies of J Z, Z = M^ J' */
 static void add_assemblies(contact_event *e, response_scratch *work, arena *memory) {
   const carom_system *s = e->mechanics->system;
@@ -179,6 +230,11 @@ static void add_assemblies(contact_event *e, response_scratch *work, arena *memo
   for (int t = 0; t < e->group.touched_count; t++) {
     const touched_assembly *on = &e->group.touched[t];
     arena_mark mark = arena_save(memory);
+    if (event_is_closed_form(e, touched_at(e, t))) {
+      add_rigid_body(e, on, island_of, work, memory);
+      arena_restore(memory, mark);
+      continue;
+    }
     double *response = arena_doubles(
         memory, s->assemblies[on->assembly].point_count * s->dimension * s->dimension);
     for (int j = 0; j < on->count; j++) {
@@ -198,6 +254,7 @@ void event_matrix_make(contact_event *e, arena *memory) {
   factor_constraints(e, memory);
   make_shapes(e, memory);
   e->held = ARENA_ARRAY(memory, bool, e->size);
+  if (event_shifts(e)) e->mobility = arena_doubles(memory, e->group.count);
   arena_mark mark = arena_save(memory);
   response_scratch work = {.force = arena_doubles(memory, s->coordinate_count),
                            .velocity = arena_doubles(memory, s->coordinate_count),
@@ -207,6 +264,8 @@ void event_matrix_make(contact_event *e, arena *memory) {
   add_assemblies(e, &work, memory);
   double epsilon = e->options->contact == CAROM_CMR ? e->mechanics->regularizer : 0;
   bool any_held = find_held(e, epsilon, &work);
+  for (int c = 0; c < e->group.count && event_shifts(e); c++)
+    e->mobility[c] = work.unheld[c * s->dimension];
   arena_restore(memory, mark);
 
   // A + epsilon I

@@ -9,7 +9,7 @@
 
 #include "contact/event_operators.h"
 
-/* Fills arm, factor and geometric, then shape, A and held, of an event that has the rest. */
+/* Fills arm, factor and geometric, then shape, A, held and mobility, of an event that has the rest. */
 void event_matrix_make(contact_event *e, arena *memory);
 
 #endif

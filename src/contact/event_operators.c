@@ -1,6 +1,7 @@
 #include "contact/event_operators.h"
 
 #include "physics/constraints.h"
+#include "physics/rigid_body.h"
 
 /* ---- vectors over the points of touched assemblies -------------------------------------------- */
 
@@ -91,11 +92,15 @@ void assembly_constrain(const contact_event *e, int assembly_index, double *out,
   mass_inverse_assembly(m, a, push, out);
 }
 
-mass_image mass_image_of(const contact_event *e, const double *force, arena *memory) {
+static mass_image mass_image_make(const contact_event *e, arena *memory) {
   const carom_system *s = e->mechanics->system;
-  mass_image image = {arena_doubles(memory, s->coordinate_count),
+  return (mass_image){arena_doubles(memory, s->coordinate_count),
                       arena_doubles(memory, s->coordinate_count),
                       arena_doubles(memory, s->row_count)};
+}
+
+mass_image mass_image_of(const contact_event *e, const double *force, arena *memory) {
+  mass_image image = mass_image_make(e, memory);
   event_copy(e, image.push, force);
   for (int t = 0; t < e->group.touched_count; t++) {
     mass_inverse_assembly(e->mechanics, touched_at(e, t), image.push, image.u);
@@ -116,11 +121,139 @@ void mass_image_vjp(const contact_event *e, const mass_image *left, const mass_i
   }
 }
 
+bool event_is_closed_form(const contact_event *e, const assembly *a) {
+  return !event_is_papers(e) && assembly_is_rigid_body(e->mechanics->system, a);
+}
+
+void event_respond(const contact_event *e, double *force, arena *scratch) {
+  const mechanics *m = e->mechanics;
+  arena_mark mark = arena_save(scratch);
+  double *out = arena_doubles(scratch, m->system->coordinate_count);
+  double *lambda = arena_doubles(scratch, m->system->row_count);
+  for (int t = 0; t < e->group.touched_count; t++) {
+    const assembly *a = touched_at(e, t);
+    if (event_is_closed_form(e, a)) {
+      double wrench[MAX_WRENCH];
+      rigid_body on = rigid_body_at(m, a, e->x);
+      rigid_body_wrench(&on, force, wrench);
+      rigid_body_move(&on, wrench);
+      rigid_body_velocities(&on, wrench, out);
+      continue;
+    }
+    mass_inverse_assembly(m, a, force, out);
+    assembly_constrain(e, e->group.touched[t].assembly, out, force, lambda);
+  }
+  event_copy(e, force, out);
+  arena_restore(scratch, mark);
+}
+
 void event_apply_impulse(const contact_event *e, const double *f, double *v, arena *scratch) {
   arena_mark mark = arena_save(scratch);
   double *force = arena_doubles(scratch, e->mechanics->system->coordinate_count);
   event_zero(e, force);
   event_jacobian_transpose(e, f, force);
-  event_add(e, 1, mass_image_of(e, force, scratch).u, v);
+  event_respond(e, force, scratch);
+  event_add(e, 1, force, v);
+  arena_restore(scratch, mark);
+}
+
+/* ---- back on the constraints ------------------------------------------------------------------- */
+
+bool event_has_constraints(const contact_event *e) {
+  for (int t = 0; t < e->group.touched_count; t++)
+    if (touched_at(e, t)->row_count > 0) return true;
+  return false;
+}
+
+void event_factor_constraints(contact_event *e, const double *x, bool all, arena *memory) {
+  const mechanics *m = e->mechanics;
+  const carom_system *s = m->system;
+  e->x = x;
+  e->arm = arena_doubles(memory, s->constraint_count * s->dimension);
+  e->factor = arena_doubles(memory, s->constraint_shape.start[s->row_count]);
+  for (int t = 0; t < e->group.touched_count; t++) {
+    int begin = touched_begin(e, t), end = touched_end(e, t);
+    if (!all && event_is_closed_form(e, touched_at(e, t))) continue;
+    constraints_arms(m, begin, end, x, e->arm);
+    constraints_factor(m, begin, end, e->arm, METRIC_INERTIAL, e->factor);
+  }
+}
+
+/* lambda = (J_E M^-1 J_E')^-1 lambda, push = -J_E' lambda, u = M^-1 push on one assembly, from the rows in
+ * lambda */
+static void assembly_remove_rows(const contact_event *e, int t, mass_image *image) {
+  const mechanics *m = e->mechanics;
+  const assembly *a = touched_at(e, t);
+  int d = m->system->dimension, begin = touched_begin(e, t), end = touched_end(e, t);
+  double *rows = image->lambda + a->first_row;
+  constraints_solve(m, begin, end, e->factor, image->lambda);
+  for (int r = 0; r < a->row_count; r++) rows[r] = -rows[r];
+  for (int k = 0; k < a->point_count; k++)
+    for (int i = 0; i < d; i++) image->push[a->points[k] * d + i] = 0;
+  constraints_apply_transpose(m, begin, end, e->arm, image->lambda, image->push);
+  for (int r = 0; r < a->row_count; r++) rows[r] = -rows[r];
+  mass_inverse_assembly(m, a, image->push, image->u);
+}
+
+/* What constraints do inside a body does not move its centre, to the last bit. */
+static void keep_centre(const carom_system *s, const assembly *a, double *u) {
+  for (int i = 0; i < s->dimension; i++) {
+    double centre = u[a->points[0] * s->dimension + i];
+    for (int k = 0; k < a->point_count; k++) u[a->points[k] * s->dimension + i] -= centre;
+  }
+}
+
+mass_image event_remove_rows(const contact_event *e, const double *rows, double *values,
+                             arena *memory) {
+  mass_image image = mass_image_make(e, memory);
+  for (int t = 0; t < e->group.touched_count; t++) {
+    const assembly *a = touched_at(e, t);
+    for (int r = a->first_row; r < a->first_row + a->row_count; r++) image.lambda[r] = rows[r];
+    assembly_remove_rows(e, t, &image);
+    if (event_is_closed_form(e, a)) keep_centre(e->mechanics->system, a, image.u);
+  }
+  event_add(e, 1, image.u, values);
+  return image;
+}
+
+void event_project(const contact_event *e, double *v, arena *scratch) {
+  const mechanics *m = e->mechanics;
+  int d = m->system->dimension;
+  arena_mark mark = arena_save(scratch);
+  mass_image image = mass_image_make(e, scratch);
+  for (int t = 0; t < e->group.touched_count; t++) {
+    const assembly *a = touched_at(e, t);
+    if (event_is_closed_form(e, a)) {
+      rigid_body on = rigid_body_at(m, a, e->x);
+      rigid_body_project(&on, v);
+      continue;
+    }
+    constraints_apply(m, touched_begin(e, t), touched_end(e, t), e->arm, v, image.lambda);
+    assembly_remove_rows(e, t, &image);
+    for (int k = 0; k < a->point_count; k++)
+      for (int i = a->points[k] * d; i < (a->points[k] + 1) * d; i++) v[i] += image.u[i];
+  }
+  arena_restore(scratch, mark);
+}
+
+mass_image event_project_again(const contact_event *e, double *v, arena *memory) {
+  double *rows = arena_doubles(memory, e->mechanics->system->row_count);
+  for (int t = 0; t < e->group.touched_count; t++)
+    constraints_apply(e->mechanics, touched_begin(e, t), touched_end(e, t), e->arm, v, rows);
+  mass_image image = event_remove_rows(e, rows, v, memory);
+  event_copy(e, image.u, v);
+  return image;
+}
+
+/* With P = I - M^-1 J_E' N, N = (J_E M^-1 J_E')^-1 J_E, and q = v+_bar:
+ *   q' dP v = -(P'q)' dM^-1 (J_E' N v) - (N v)' dJ_E M^ q - (N M^-1 q)' dJ_E P v,
+ * which is the derivative of q' M^ r for an r whose image has u = P v, lambda = N v and
+ * push = -J_E' N v; and v_bar = P' q is the push of q's own image. */
+void event_project_vjp(const contact_event *e, const mass_image *projected, double *v_bar,
+                       const event_cotangents *bars, arena *scratch) {
+  arena_mark mark = arena_save(scratch);
+  mass_image image = mass_image_of(e, v_bar, scratch);
+  mass_image_vjp(e, &image, projected, bars);
+  event_copy(e, v_bar, image.push);
   arena_restore(scratch, mark);
 }

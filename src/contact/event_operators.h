@@ -21,6 +21,8 @@ typedef struct contact_event {
   double *arm;           /* of the constraints of the touched assemblies */
   double *factor;        /* of J_E M^-1 J_E' there */
   double *geometric;     /* factor of J_E J_E' there, where v_C* needs it; else NULL */
+  double *mobility;      /* [count] J_n M^-1 J_n', as if there were no constraints, where bodies are
+                            moved apart; else NULL */
   double *mu;            /* [count] */
   double *restitution;   /* [count] */
   envelope *shape;       /* [island_count] of A */
@@ -36,6 +38,18 @@ typedef struct event_cotangents {
   double *x;      /* [D] through J_E */
   double *theta;
 } event_cotangents;
+
+/* Does a target velocity undo penetration (target_velocity.h), or a shift of positions
+ * (position_shift.h)? */
+static inline bool event_is_papers(const contact_event *e) {
+  return e->options->compensation == CAROM_COMPENSATION_PAPER;
+}
+static inline bool event_has_target(const contact_event *e) {
+  return e->options->penetration_compensation && event_is_papers(e);
+}
+static inline bool event_shifts(const contact_event *e) {
+  return e->options->penetration_compensation && !event_is_papers(e);
+}
 
 /* Contacts [begin, end) of an island. */
 static inline int island_begin(const contact_event *e, int island) {
@@ -87,8 +101,36 @@ mass_image mass_image_of(const contact_event *e, const double *force, arena *mem
 void mass_image_vjp(const contact_event *e, const mass_image *left, const mass_image *right,
                     const event_cotangents *bars);
 
+/* Has an assembly its M^ in closed form (physics/rigid_body.h)? The paper's event keeps the bits that it
+ * had. */
+bool event_is_closed_form(const contact_event *e, const assembly *a);
+
+/* M^ force on all touched assemblies, in place, by closed form where there is one. */
+void event_respond(const contact_event *e, double *force, arena *scratch);
+
 /* v += M^ J' f */
 void event_apply_impulse(const contact_event *e, const double *f, double *v, arena *scratch);
+
+/* Are there equality constraints on a touched assembly? */
+bool event_has_constraints(const contact_event *e);
+
+/* Puts the bodies at x: arms and factors of the constraints of touched assemblies, of all or of those
+ * without a closed form. */
+void event_factor_constraints(contact_event *e, const double *x, bool all, arena *memory);
+
+/* values -= M^-1 J_E' (J_E M^-1 J_E')^-1 rows: the change that removes violations `rows` to first order
+ * and is least in the metric of inertia. Returns the multipliers, what pushes, and the change, as
+ * mass_image_vjp takes them. */
+mass_image event_remove_rows(const contact_event *e, const double *rows, double *values,
+                             arena *memory);
+
+/* v <- M^ M v = v - M^-1 J_E' (J_E M^-1 J_E')^-1 J_E v, which is what (C.2) makes of a velocity that
+ * breaks the constraints; kinetic energy falls by that of the part that goes. With the image, for the
+ * reverse, which turns v_bar of the velocity after into that of the velocity before. */
+void event_project(const contact_event *e, double *v, arena *scratch);
+mass_image event_project_again(const contact_event *e, double *v, arena *memory);
+void event_project_vjp(const contact_event *e, const mass_image *projected, double *v_bar,
+                       const event_cotangents *bars, arena *scratch);
 
 /* Sets rows of held axes to zero. Impulses change nothing there: a velocity along one is drift off
  * the constraints, and so is not to decide where a contact slides. */

@@ -60,11 +60,39 @@ static bool has_held_normal(const contact_event *e, int island) {
   return false;
 }
 
+/* Has the phase before left nothing to do on an island? */
+static bool is_settled(const contact_event *e, const phase_problem *problem, int island) {
+  if (problem->settled == NULL) return false;
+  for (int c = island_begin(e, island); c < island_end(e, island); c++)
+    if (problem->lower[c] > 0) return false;
+  return true;
+}
+
+/* f = 0. States are those that bounds just above 0 would find, as far as they can be told without solving
+ * for them: contacts that pushed in the phase before are at their bound. So the derivative by the bound
+ * is that to the right, and all others are zero. */
+static void settle(const contact_event *e, const phase_problem *problem, int island,
+                   cone_solution *solution) {
+  const cone_program program = phase_program(e, problem, island);
+  const unsigned char *state = problem->settled->state + island_begin(e, island);
+  memset(solution->f, 0, sizeof(double) * (size_t)program.shape.size);
+  memset(solution->dual, 0, sizeof(double) * (size_t)(program.shape.size + program.contact_count));
+  for (int c = 0; c < program.contact_count; c++)
+    solution->state[c] =
+        state[c] == FREE_STICK || state[c] == BOUND_STICK ? BOUND_STICK : BOUND_SLIDE;
+  solution->info = (carom_cone_info){.status = CAROM_CONE_SOLVED};
+}
+
 void phase_solve(const contact_event *e, const phase_problem *problem, phase_solution *all,
                  arena *scratch) {
   for (int island = 0; island < e->group.island_count; island++) {
     cone_program program = phase_program(e, problem, island);
     cone_solution solution = island_solution(e, all, island);
+    if (is_settled(e, problem, island)) {
+      settle(e, problem, island, &solution);
+      all->info[island] = solution.info;
+      continue;
+    }
     cone_solve(&program, &e->options->cone, false, &solution, scratch);
     if (solution.info.status > CAROM_CONE_DEGENERATE && e->failures != NULL)
       program_log_add(e->failures, &program);

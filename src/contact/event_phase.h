@@ -11,13 +11,6 @@
 #include "contact/cone_program.h"
 #include "contact/event_operators.h"
 
-typedef struct phase_problem {
-  const double *b;      /* [C] */
-  const double *lower;  /* [count] */
-  const double *before; /* [C] J v before the event, which tells the size of the velocities that b
-                            comes from: what is below its rounding errors counts as zero */
-} phase_problem;
-
 /* Impulses, with what their derivative needs. */
 typedef struct phase_solution {
   double *f;             /* [C] */
@@ -25,6 +18,16 @@ typedef struct phase_solution {
   unsigned char *state;  /* [count] a contact_state */
   carom_cone_info *info; /* [island_count] */
 } phase_solution;
+
+typedef struct phase_problem {
+  const double *b;      /* [C] */
+  const double *lower;  /* [count] */
+  const double *before; /* [C] J v before the event, which tells the size of the velocities that b
+                            comes from: what is below its rounding errors counts as zero */
+  const phase_solution
+      *settled; /* b = s of this solution of another phase with the same A: where no
+                                    lower bound is above 0, f = 0 solves. NULL: there is none */
+} phase_problem;
 
 /* Cotangents of one phase. */
 typedef struct phase_cotangents {

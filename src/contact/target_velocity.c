@@ -39,12 +39,6 @@ static void project_vjp(const contact_event *e, const target_velocity *t, double
   }
 }
 
-static bool any_constraint(const contact_event *e) {
-  for (int t = 0; t < e->group.touched_count; t++)
-    if (touched_at(e, t)->row_count > 0) return true;
-  return false;
-}
-
 /* ---- v_C* -------------------------------------------------------------------------------------- */
 
 /* Time in which a penetration is to be undone. */
@@ -56,7 +50,7 @@ target_velocity target_velocity_make(const contact_event *e, arena *memory) {
   const carom_system *s = e->mechanics->system;
   target_velocity t = {.desired = arena_zeros(memory, e->size)};
   t.value = t.desired;
-  if (!e->options->penetration_compensation) return t;
+  if (!event_has_target(e)) return t;
 
   // v_d = (-gap / time, 0)
   for (int c = 0; c < e->group.count; c++)
@@ -64,7 +58,7 @@ target_velocity target_velocity_make(const contact_event *e, arena *memory) {
 
   // v_C* = v_d where that is a velocity the system can have
   t.inverse = pseudo_inverse_make(e, memory);
-  t.projected = any_constraint(e) || t.inverse.deficient;
+  t.projected = event_has_constraints(e) || t.inverse.deficient;
   if (!t.projected) return t;
 
   // y = J^+ v_d, w = P y, v_C* = J w
@@ -80,7 +74,7 @@ target_velocity target_velocity_make(const contact_event *e, arena *memory) {
 
 void target_velocity_vjp(const contact_event *e, const target_velocity *t, const double *value_bar,
                          const event_cotangents *bars, arena *scratch) {
-  if (!e->options->penetration_compensation) return;
+  if (!event_has_target(e)) return;
   int d = e->mechanics->system->dimension;
   arena_mark mark = arena_save(scratch);
   double *desired_bar = arena_doubles(scratch, e->size);

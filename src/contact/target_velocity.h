@@ -21,7 +21,7 @@ typedef struct target_velocity {
   double *multipliers;    /* [rows] (J_E J_E')^-1 J_E y */
 } target_velocity;
 
-/* v_C*, zero where penetration is not to be compensated. */
+/* v_C*, zero where penetration is not compensated, or by a shift of positions. */
 target_velocity target_velocity_make(const contact_event *e, arena *memory);
 
 /* From the cotangent of v_C* [C]: those of J, of the gaps, and of x through J_E. */

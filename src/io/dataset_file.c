@@ -7,6 +7,7 @@
 #include "learn/chunks.h"
 #include "learn/dataset.h"
 #include "learn/options.h"
+#include "system/system.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -66,6 +67,9 @@ carom_status carom_dataset_write(const carom_dataset *dataset, const carom_syste
   const carom_chunks *const splits[SPLIT_COUNT] = {&dataset->train, &dataset->validation,
                                                    &dataset->test};
   status = h5_write_origin(writer, info.json, dataset->dt, error);
+  if (status == CAROM_OK && dataset->simulated)
+    status = h5_write_text_attribute(writer, "compensation",
+                                     compensation_names[dataset->compensation], error);
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = write_split(writer, &info, split, splits[split], dataset->dt, error);
   return h5_writer_finish(writer, status, error);
@@ -116,6 +120,18 @@ static carom_status read_split(h5_reader *reader, const carom_system *system, do
   return status == CAROM_OK ? read_contacts(reader, system, split, chunks, error) : status;
 }
 
+// how penetration was compensated; files that were not simulated, or before there was a choice, lack it
+static void read_compensation(const h5_reader *reader, carom_dataset *made) {
+  char *text = NULL;
+  if (!h5_read_text_attribute(reader, "compensation", &text)) return;
+  for (int k = 0; compensation_names[k] != NULL; k++)
+    if (strcmp(text, compensation_names[k]) == 0) {
+      made->simulated = true;
+      made->compensation = (carom_compensation)k;
+    }
+  free(text);
+}
+
 static carom_status read_dataset(h5_reader *reader, const carom_system *system, carom_dataset *made,
                                  carom_error *error) {
   if (!h5_read_number_attribute(reader, "dt", &made->dt))
@@ -125,6 +141,7 @@ static carom_status read_dataset(h5_reader *reader, const carom_system *system, 
     return error_set(error, CAROM_INVALID_DATA,
                      "the attribute dt is %g, expected a positive number", made->dt);
   made->dt_from = CAROM_DT_OF_ATTRIBUTE;
+  read_compensation(reader, made);
   carom_status status = CAROM_OK;
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = read_split(reader, system, made->dt, split, dataset_split(made, split), error);

@@ -303,7 +303,11 @@ carom_status carom_dataset_generate(const carom_system *system,
   if (status == CAROM_OK)
     status = (system->initial.kind == SAMPLER_STATE ? generate_from_one : generate_splits)(
         &g, &made, error);
-  if (made != NULL) made->report = g.report;
+  if (made != NULL) {
+    made->report = g.report;
+    made->simulated = true;
+    made->compensation = g.simulation.compensation;
+  }
   generator_free(&g);
   *dataset = made;
   return status == CAROM_OK ? error_clear(error) : status;

@@ -203,6 +203,7 @@ static carom_status simulate_scene(const evaluator *e, carom_contact_model conta
   o.dt = e->result->dt;
   o.contact = contact;
   o.dynamics = dynamics;
+  o.compensation = carom_model_describe(e->model).options.compensation;
   o.threads = e->options->threads;
   carom_status status = carom_system_simulate(e->system, &o, NULL, e->chunks->count, e->x0, e->v0,
                                               x, v, NULL, NULL, error);

@@ -19,6 +19,7 @@ static void prediction_batch(batch_executor *b, const carom_model *m, int steps,
   options.dt = m->options.dt;
   options.dynamics = m->options.dynamics;
   options.contact = m->options.contact;
+  options.compensation = m->options.compensation;
   options.integrator = CAROM_RK4;
   options.shard_size = shard_size;
   options.threads = m->options.threads;

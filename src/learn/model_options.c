@@ -9,6 +9,12 @@
 static const option_field fields[] = {
     {OPTION(carom_model_options, contact), .names = contact_choices, .role = OPTION_ELSEWHERE},
     {OPTION(carom_model_options, dynamics), .names = dynamics_choices, .role = OPTION_ELSEWHERE},
+    {OPTION(carom_model_options, compensation), .names = compensation_names,
+     .role = OPTION_SCENE | OPTION_LATER, .before = CAROM_COMPENSATION_PAPER,
+     .flag = "compensation", .argument = "NAME", .heading = "Model",
+     .help =
+         "how overlaps are undone, in the model and in data that is simulated for it: position, "
+         "or paper: by a target velocity"},
     {OPTION(carom_model_options, hidden_layers), OPTION_RANGE(1, 8), .value = 3, .flag = "layers",
      .argument = "N", .heading = "Model", .help = "hidden layers of the potential network"},
     {OPTION(carom_model_options, hidden_size), OPTION_RANGE(1, 65536), .value = 256,
@@ -42,6 +48,7 @@ carom_model_options carom_model_default_options(const carom_system *system) {
   options_set_defaults(&model_option_table, &options);
   if (system == NULL) return options;
   options.shared_properties = system->shared_properties;
+  options.compensation = system->compensation;
   options.dt = system->dt;
   return options;
 }

@@ -43,6 +43,18 @@ void constraints_arms(const mechanics *m, int begin, int end, const double *x, d
   }
 }
 
+void constraints_values(const mechanics *m, int begin, int end, const double *arm, double *rows) {
+  int d = m->system->dimension;
+  for (int c = begin; c < end; c++) {
+    const constraint *link = &m->system->constraints[c];
+    const double *on = arm + c * d;
+    if (link->kind == CONSTRAINT_DISTANCE)
+      rows[link->first_row] = dot_d(on, on, d) - link->length * link->length;
+    else
+      for (int i = 0; i < d; i++) rows[link->first_row + i] = on[i];
+  }
+}
+
 /* The block of one coupling: weight * G_a G_b' with G = 2 arm' (distance) or I (coincidence). */
 static void place_block(const carom_system *s, const coupling *link, double weight,
                         const double *arm, double *values) {

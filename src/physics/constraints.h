@@ -12,6 +12,9 @@
 /* arm [constraint_count][dimension] at x. */
 void constraints_arms(const mechanics *m, int begin, int end, const double *x, double *arm);
 
+/* rows = Phi: how far the arms are from what they are held at. */
+void constraints_values(const mechanics *m, int begin, int end, const double *arm, double *rows);
+
 typedef enum constraint_metric {
   METRIC_INERTIAL, /* J_E M^-1 J_E' */
   METRIC_GEOMETRIC /* J_E J_E' */

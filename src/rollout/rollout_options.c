@@ -23,6 +23,9 @@ static const option_field fields[] = {
      .argument = "NAME", .heading = "Simulation", .help = "lagrangian or hamiltonian"},
     {OPTION(carom_rollout_options, contact), .names = contact_choices, .flag = "contact",
      .argument = "NAME", .heading = "Contacts", .help = "cm, or cmr: with A + epsilon I"},
+    {OPTION(carom_rollout_options, compensation), .names = compensation_names, .role = OPTION_SCENE,
+     .flag = "compensation", .argument = "NAME", .heading = "Contacts",
+     .help = "how overlaps are undone: position, or paper: by a target velocity"},
     {OPTION(carom_rollout_options, penetration_compensation), .value = true,
      .flag = "no-compensation", .heading = "Contacts", .help = "leave penetrations as they are"},
     {OPTION(carom_rollout_options, compensation_steps), OPTION_RANGE(1e-3, 1e9), .value = 8,
@@ -49,5 +52,6 @@ carom_rollout_options carom_rollout_default_options(const carom_system *system) 
   options.steps = system->steps;
   options.dt = system->dt;
   options.integrator = system->integrator;
+  options.compensation = system->compensation;
   return options;
 }

@@ -119,7 +119,7 @@ static void count_program(carom_report *report, const carom_cone_info *info) {
 
 /* The contact event of one sample, if there is one. Returns whether there was; *offset tells where
  * its impulses stand on the tape. */
-static bool sample_event(const batch_job *job, worker *w, const double *x, double *v, tape *t,
+static bool sample_event(const batch_job *job, worker *w, double *x, double *v, tape *t,
                          int64_t *offset, shard_result *result) {
   const mechanics *m = job->integrator.mechanics;
   *offset = -1;
@@ -139,7 +139,7 @@ static bool sample_event(const batch_job *job, worker *w, const double *x, doubl
   }
   if (t != NULL) *offset = (unsigned char *)memory - t->bytes;
   event_impulses impulses = event_impulses_at(&event, memory);
-  contact_event_solve(&event, v, &impulses, &w->scratch);
+  if (!contact_event_solve(&event, x, v, &impulses, &w->scratch)) result->report.failed_programs++;
 
   result->report.events++;
   result->report.contacts += w->active.count;
@@ -167,7 +167,7 @@ static step_record *record_of(const batch_job *job, worker *w, int step) {
  *   (x, v)   <- ODESolve(f, (x, v), dt)                   between contacts: integrator_step
  *   C        <- {i : gap_i(x) < 0}                        collision_detect
  *   v        <- v + M^-1 J_C' (f_c + f_r)  if C not empty  compression, then restitution:
- *                                                         contact_event_solve */
+ *   x        <- x + w                                     contact_event_solve */
 static bool shard_step(const batch_job *job, shard_range s, int step, worker *w, tape *t,
                        shard_result *result) {
   int size = job->integrator.mechanics->system->coordinate_count;
@@ -180,7 +180,7 @@ static bool shard_step(const batch_job *job, shard_range s, int step, worker *w,
     double *x = w->x + i * size, *v = w->v + i * size;
     bool finite = all_finite(x, size) && all_finite(v, size);
     bool acted = finite && sample_event(job, w, x, v, t, &offset, result);
-    if (!finite || !all_finite(v, size)) {
+    if (!finite || !all_finite(x, size) || !all_finite(v, size)) {
       result->status = CAROM_NUMERICAL_FAILURE;
       result->bad_sample = s.first + i;
       result->bad_step = step + 1;

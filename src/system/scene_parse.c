@@ -15,6 +15,8 @@ const char *const integrator_names[] = {[CAROM_RK4] = "rk4",
                                         [CAROM_EULER] = "euler",
                                         [CAROM_SYMPLECTIC_EULER] = "symplectic-euler",
                                         NULL};
+const char *const compensation_names[] = {
+    [CAROM_COMPENSATION_POSITION] = "position", [CAROM_COMPENSATION_PAPER] = "paper", NULL};
 
 // name, description, dimension, time, gravity
 static void read_header(const scene_node *root) {
@@ -29,15 +31,17 @@ static void read_header(const scene_node *root) {
   system->dt = scene_positive(root, "dt");
   system->steps = scene_integer(root, "steps", 1, MAX_STEPS);
   system->integrator = (carom_integrator)scene_choice(root, "integrator", integrator_names, false);
+  system->compensation =
+      (carom_compensation)scene_choice(root, "compensation", compensation_names, false);
   scene_vector_or_zero(root, "gravity", system->dimension, system->gravity);
 }
 
 static void read_document(void *user) {
   const scene_node *root = user;
   static const char *const fields[] = {
-      "carom",      "name",    "description", "dimension", "dt",     "steps",
-      "integrator", "gravity", "bodies",      "chains",    "planes", "joints",
-      "springs",    "limits",  "contacts",    "initial",   NULL};
+      "carom",      "name",    "description", "dimension", "dt",           "steps",
+      "integrator", "gravity", "bodies",      "chains",    "planes",       "joints",
+      "springs",    "limits",  "contacts",    "initial",   "compensation", NULL};
   if (json_is_object(root->value)) scene_integer(root, "carom", FORMAT_VERSION, FORMAT_VERSION);
   if (!scene_failed(root)) scene_check_object(root, fields);
   void (*const sections[])(const scene_node *) = {

@@ -142,6 +142,7 @@ struct carom_system {
   double dt;
   int steps;
   carom_integrator integrator;
+  carom_compensation compensation;
   double gravity[MAX_DIMENSION];
 
   int body_count;
@@ -209,7 +210,7 @@ combination combination_on_body(const body *b, int dimension, const double *at);
 combination combination_difference(const combination *a, const combination *b);
 
 /* By value, as scenes and command lines have them; ends with NULL. */
-extern const char *const integrator_names[];
+extern const char *const integrator_names[], *const compensation_names[];
 
 /* A scene becomes a system in three steps; each needs what the scene says about the things named:
  *  - bodies: numbers their points, so that combinations can be made;
