@@ -287,11 +287,11 @@ static void scales_of_data(void **state) {
   assert_near(options.length_scale, sqrt((1 + 1 + 4 + 4) / 4.0), 1e-12);
   assert_near(options.speed_scale, sqrt((9 + 16) / 4.0), 1e-12);
   assert_true(options.dt == 0.25);
-  // a disk that only turns, and one that rests: its radius, and that in the time of a chunk
+  // a disk that only turns, and one that rests: its diameter, and that in the time of a chunk
   memset(v, 0, sizeof v);
   memcpy(x + 6, x, 6 * sizeof *x);
   assert_int_equal(carom_model_options_by_data(&options, system, data, NULL), CAROM_OK);
-  assert_near(options.length_scale, system->bodies[0].radius, 1e-12);
+  assert_near(options.length_scale, 2 * system->bodies[0].radius, 1e-12);
   assert_near(options.speed_scale, options.length_scale / 0.5, 1e-12);
   data->train.count = 0;
   carom_error error = {0};
@@ -301,12 +301,12 @@ static void scales_of_data(void **state) {
   carom_system_destroy(system);
 }
 
-// shape first, then where joints and springs are fastened
+// twice the farthest of the shape and of where joints and springs are fastened
 static void lengths_of_bodies(void **state) {
   (void)state;
   carom_system *gyro = load_system("gyro"), *disks = load_system("bd5");
-  assert_near(body_reach(gyro, 0), 0.3, 1e-12);
-  assert_near(body_reach(disks, 4), 0.18, 1e-12);
+  assert_near(body_extent(gyro, 0), 1, 1e-12);
+  assert_near(body_extent(disks, 4), 0.36, 1e-12);
   carom_system_destroy(gyro);
   carom_system_destroy(disks);
   carom_system *rod = parse_system(
@@ -317,14 +317,14 @@ static void lengths_of_bodies(void **state) {
       "\"contacts\": {\"friction\": 0, \"restitution\": 0},"
       "\"initial\": {\"sampler\": \"state\", \"bodies\": ["
       "  {\"body\": \"a\", \"position\": [-3, 4]}, {\"body\": \"b\", \"position\": [9, 9]}]}}");
-  assert_near(body_reach(rod, 0), 5, 1e-12);
-  assert_true(body_reach(rod, 1) == 0);
+  assert_near(body_extent(rod, 0), 10, 1e-12);
+  assert_true(body_extent(rod, 1) == 0);
   carom_model_options options = carom_model_default_options(rod);
   options.length_scale = 7;
   options.speed_scale = 2;
   carom_model *m;
   assert_int_equal(carom_model_create(rod, &options, &m, NULL), CAROM_OK);
-  assert_true(m->body_lengths[0] == body_reach(rod, 0) && m->body_lengths[1] == 7);
+  assert_true(m->body_lengths[0] == body_extent(rod, 0) && m->body_lengths[1] == 7);
   carom_model_destroy(m);
   options.speed_scale = 0;
   carom_error error = {0};

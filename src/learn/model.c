@@ -141,8 +141,8 @@ static void set_units(carom_model *m) {
   m->length = scaled ? o->length_scale : 1;
   m->speed = scaled ? o->speed_scale : 1;
   for (int i = 0; i < m->system->body_count; i++) {
-    const double reach = scaled && m->system->bodies[i].rigid ? body_reach(m->system, i) : 0;
-    m->body_lengths[i] = reach > 0 ? reach : m->length;
+    const double extent = scaled && m->system->bodies[i].rigid ? body_extent(m->system, i) : 0;
+    m->body_lengths[i] = extent > 0 ? extent : m->length;
   }
   m->potential.length = scaled ? NETWORK_REACH * m->length : 1;
   m->potential.energy = m->speed * m->speed;

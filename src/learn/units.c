@@ -29,15 +29,14 @@ static double arm_reach(const body *b, const combination *arm) {
   return sqrt(square);
 }
 
-double body_reach(const carom_system *s, int body_index) {
+double body_extent(const carom_system *s, int body_index) {
   const body *b = &s->bodies[body_index];
   double reach = shape_reach(b, s->dimension);
-  if (reach > 0) return reach;
   for (int k = 0; k < s->constraint_count; k++)
     if (s->constraints[k].internal_of < 0)
       reach = fmax(reach, arm_reach(b, &s->constraints[k].arm));
   for (int k = 0; k < s->spring_count; k++) reach = fmax(reach, arm_reach(b, &s->springs[k].arm));
-  return reach;
+  return 2 * reach;
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -73,11 +72,11 @@ static spread spread_of(const carom_system *s, const carom_chunks *chunks) {
 }
 
 // of a body that turns about its centre
-static double largest_reach(const carom_system *s) {
-  double reach = 0;
+static double largest_extent(const carom_system *s) {
+  double extent = 0;
   for (int b = 0; b < s->body_count; b++)
-    if (s->bodies[b].rigid) reach = fmax(reach, body_reach(s, b));
-  return reach;
+    if (s->bodies[b].rigid) extent = fmax(extent, body_extent(s, b));
+  return extent;
 }
 
 // a number to divide by
@@ -99,7 +98,7 @@ carom_status carom_model_options_by_data(carom_model_options *options, const car
   const double duration = dataset->dt * chunks->states;
   double length = sqrt(a.position_squares / numbers), speed = sqrt(a.speed_squares / numbers);
   // bodies that do not leave their places, or that rest
-  if (!usable(length)) length = largest_reach(system);
+  if (!usable(length)) length = largest_extent(system);
   if (!usable(length)) length = speed * duration;
   if (!usable(length)) length = 1;
   if (!usable(speed)) speed = length / duration;

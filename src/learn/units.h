@@ -12,8 +12,9 @@
 
 #include "carom.h"
 
-/* A length of a rigid body: how far its shape, or else what is fastened to it, reaches from its
- * centre; 0 if the scene says nothing of either. */
-double body_reach(const carom_system *system, int body_index);
+/* A length of a rigid body: twice how far its shape and what is fastened to it reach from its centre;
+ * 0 if the scene says nothing of either. Half of it would weigh turning so little that the gyroscope's
+ * error doubles (docs/results/foundations.md). */
+double body_extent(const carom_system *system, int body_index);
 
 #endif
