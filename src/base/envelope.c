@@ -31,6 +31,7 @@ double envelope_factor_rows(const envelope *shape, double *values, int begin, in
       double sum = vector_dot(row + (k - first_i), other + (k - first_j), j - k);
       row[j - first_i] = (row[j - first_i] - sum) * other[j - first_j];
     }
+    // L_ii = sqrt(A_ii - sum_k L_ik^2), stored as 1 / L_ii
     double diagonal = row[i - first_i];
     double pivot = diagonal - vector_dot(row, row, i - first_i);
     double least = floor * fabs(diagonal);
@@ -69,6 +70,7 @@ void envelope_solve(const envelope *shape, const double *factor, double *z) {
   envelope_solve_rows(shape, factor, 0, shape->size, z);
 }
 
+/* y = A x from the lower triangle: row i gives y_i and, by symmetry, the rest of column i. */
 void envelope_multiply(const envelope *shape, const double *values, const double *x, double *y) {
   for (int i = 0; i < shape->size; i++) {
     const double *row = values + shape->start[i];

@@ -19,6 +19,7 @@ void rng_seed(rng *r, uint64_t seed, uint64_t stream) {
   r->spare = 0;
 }
 
+/* xoshiro256++ */
 uint64_t rng_next(rng *r) {
   uint64_t *s = r->state;
   uint64_t result = rotate_left(s[0] + s[3], 23) + s[0];
@@ -32,6 +33,7 @@ uint64_t rng_next(rng *r) {
   return result;
 }
 
+/* the upper 53 bits as a fraction */
 double rng_uniform(rng *r, double low, double high) {
   double unit = (double)(rng_next(r) >> 11) * 0x1.0p-53;
   return low + unit * (high - low);
@@ -49,6 +51,7 @@ double rng_normal(rng *r) {
     b = rng_uniform(r, -1, 1);
     s = a * a + b * b;
   } while (s >= 1 || s == 0);
+  // (a, b) sqrt(-2 ln s / s), s = a^2 + b^2 < 1, are two normal deviates
   double scale = sqrt(-2 * log(s) / s);
   r->spare = b * scale;
   r->has_spare = true;

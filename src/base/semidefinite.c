@@ -50,6 +50,7 @@ static int pivoted_cholesky(int n, const double *dense, double threshold, double
   return n;
 }
 
+/* L'L = G G' of the rank columns, from which H^+ = L (L'L)^-2 L' */
 static void make_gram(semidefinite *h, arena *scratch) {
   int n = h->size, rank = h->rank;
   int *first = ARENA_ARRAY(scratch, int, rank + 1);
@@ -111,6 +112,7 @@ void semidefinite_solve(const semidefinite *h, double *x) {
   int n = h->size;
   double *t = h->work;
   if (h->L != NULL) {
+    // x <- H^+ x = L (L'L)^-1 (L'L)^-1 L'x
     gram_solve(h, x, t);
     envelope_solve(&h->gram_shape, h->gram, t);
     for (int i = 0; i < n; i++) x[i] = vector_dot(h->L + i * n, t, h->rank);
@@ -133,12 +135,14 @@ void semidefinite_null(const semidefinite *h, double *x) {
   if (h->rank == n) {
     memset(x, 0, sizeof(double) * (size_t)n);
   } else if (h->L != NULL) {
+    // x <- x - L (L'L)^-1 L'x
     gram_solve(h, x, h->work);
     for (int i = 0; i < n; i++) x[i] -= vector_dot(h->L + i * n, h->work, h->rank);
   } else {
     // what repeated smoothing by shift (H + shift)^-1 leaves: x - H H^+ x
     double *copy = h->work + n;
     memcpy(copy, x, sizeof(double) * (size_t)n);
+    // x <- x - H (H + shift)^-1 x
     for (int k = 0; k < REFINEMENTS; k++) {
       memcpy(h->work, x, sizeof(double) * (size_t)n);
       envelope_solve(h->shape, h->factor, h->work);

@@ -25,6 +25,8 @@ void adamw_step(adamw *a, const adamw_options *o, const double *gradient, double
   // the means start at zero: the corrections undo that
   const double correction1 = 1.0 - pow(o->beta1, (double)a->steps);
   const double correction2 = sqrt(1.0 - pow(o->beta2, (double)a->steps));
+  // m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2
+  // p <- p (1 - rate decay) - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
   for (int i = 0; i < a->size; i++) {
     const double rate = i < o->first_count ? o->first_rate : o->rate;
     const double keep = 1.0 - rate * o->weight_decay;

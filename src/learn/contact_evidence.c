@@ -213,6 +213,7 @@ typedef struct passage {
   double normal[MAX_DIMENSION];
 } passage;
 
+/* J_n v, the first row of the contact's block: the rate of its gap */
 static double normal_rate(const contact *c, int d, const double *v) {
   double velocity[MAX_DIMENSION];
   contact_apply(c, d, v, velocity);
@@ -538,6 +539,8 @@ static bool sample_falls(contact_evidence *e, int count, const motion *motions,
   return true;
 }
 
+/* The usual change of velocity in a free step, median_k dv_k, and its deviation, 1.4826 times
+ * median_k |dv_k - median|. */
 static void finish_fall(contact_evidence *e, int body_index, const fall_samples *samples) {
   enum { LEAST_SAMPLES = 8 };
   free_fall *f = &e->falls[body_index];

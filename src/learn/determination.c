@@ -82,6 +82,7 @@ static carom_status probe_range(probe *p, carom_range *range, carom_error *error
   double loss;
   carom_status status = loss_at(p, p->value, &loss, error);
   if (status != CAROM_OK) return status;
+  // explained as well: loss(value) <= loss (1 + 2 / n)
   p->threshold = loss * (1 + 2.0 / p->felt->count) + ROUNDING;
   bool near_low, near_high;
   status = find_end(p, -1, &range->low, &near_low, error);

@@ -29,6 +29,7 @@ carom_estimate estimate_of(double *values, int count) {
   double sum = 0, squares = 0;
   for (int k = 0; k < count; k++) sum += values[k];
   e.mean = sum / count;
+  // half width 1.96 s / sqrt(n)
   for (int k = 0; k < count; k++) squares += (values[k] - e.mean) * (values[k] - e.mean);
   if (count > 1) e.half_width = NORMAL_95 * sqrt(squares / (count - 1) / count);
   qsort(values, (size_t)count, sizeof(double), compare_doubles);
@@ -99,11 +100,13 @@ static sums sum_states(const carom_horizon *h, int size, int sample, int begin, 
   return s;
 }
 
+/* sum |predicted - true| / sum |true| over x and v */
 static double relative_error(const carom_horizon *h, int size, int sample, int begin, int end) {
   const sums s = sum_states(h, size, sample, begin, end);
   return ratio(s.difference, s.magnitude);
 }
 
+/* mean over states of sqrt(sum (predicted - true)^2 / sum true^2) */
 static double state_norm_error(const carom_horizon *h, int size, int sample) {
   double sum = 0;
   for (int k = 0; k < h->states; k++) {

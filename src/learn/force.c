@@ -33,6 +33,7 @@ typedef struct force_work {
   arena scratch;
 } force_work;
 
+/* v' = M^-1 (-grad V + J' lambda) at v = 0, of the centres of bodies */
 static void accelerations_from_rest(void *user) {
   force_work *w = user;
   const carom_system *s = w->mechanics->system;

@@ -82,6 +82,7 @@ static carom_status initialise(carom_model *m, carom_error *error) {
   return status;
 }
 
+/* theta = (log m, log moment + 2 log length, max(p, 0), clip(p / 6 + 1/2, 0, 1), softplus(p), ...) */
 void model_expand(const carom_model *m, double *theta) {
   const carom_system *s = m->system;
   const double *p = m->parameters;

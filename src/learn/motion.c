@@ -55,6 +55,8 @@ velocity_changes motion_changes(const motion *m, int k, int coordinate) {
                             .after = change_at(m, k + 1, k + 1, coordinate)};
 }
 
+/* What a change between two others would be without a contact: the smaller of both where they agree in
+ * sign, else 0. */
 double free_change(const velocity_changes *c) {
   if (isnan(c->before)) return isnan(c->after) ? 0 : c->after;
   if (isnan(c->after)) return c->before;
@@ -81,11 +83,13 @@ size_t motion_stride(int count, const motion *motions, int most) {
   return steps / (size_t)most + 1;
 }
 
+/* |dv - free dv|: what a step changes beyond what its neighbours let expect */
 static double velocity_scatter(const motion *m, int k, int coordinate) {
   velocity_changes c = motion_changes(m, k, coordinate);
   return fabs(c.within - free_change(&c));
 }
 
+/* |x_k - x_{k-1} - dt (v_{k-1} + v_k) / 2| */
 static double position_scatter(const motion *m, int k, int coordinate) {
   double mean = 0.5 * (motion_velocity_before(m, k - 1, coordinate) +
                        motion_velocity_after(m, k, coordinate));

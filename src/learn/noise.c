@@ -29,6 +29,7 @@ static void disturb_angles(noise *n, double *x, double *v) {
     double *at = x + n->system->bodies[chain->chain_bodies[i]].first_point * 2;
     double *speed = v + (at - x);
     double dx = at[0] - upper[0], dy = at[1] - upper[1], length = chain->chain_lengths[i];
+    // d = l (sin a, -cos a), relative velocity = l a' (cos a, sin a)
     double angle = atan2(dx, -dy);
     double rate = ((speed[0] - upper_velocity[0]) * cos(angle) +
                    (speed[1] - upper_velocity[1]) * sin(angle)) /
@@ -72,6 +73,7 @@ static void add_spin(int d, const double *spin, const double *axis, double *rate
   }
 }
 
+/* c <- c + n, axes <- R(n) axes, their rates <- R(n) rates + n x axes */
 static void disturb_body(noise *n, const body *b, double *x, double *v) {
   int d = n->system->dimension;
   double *centre = x + b->first_point * d, *velocity = v + b->first_point * d;

@@ -317,6 +317,7 @@ static void multiply(double *values, int count, double factor) {
   for (int i = 0; i < count; i++) values[i] *= factor;
 }
 
+/* (m, V) -> factor (m, V): the same motion between contacts, where M^-1 grad V counts alone */
 static void scale_parameters(carom_model *m, double factor) {
   const potential_parts p = parts_of(m);
   for (int i = 0; i < m->system->body_count; i++) m->parameters[m->mass + i] += log(factor);

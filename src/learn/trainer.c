@@ -174,6 +174,7 @@ int trainer_batch_count(const carom_trainer *t) {
   return (t->dataset->train.count - 1) / t->options.batch + 1;
 }
 
+/* rate_k = rate (f + (1 - f) (1 + cos(pi (k - 1) / (K - 1))) / 2), f = final_rate, k = 1 .. K */
 double trainer_rate(const carom_trainer_options *o, int epoch) {
   if (o->schedule == CAROM_CONSTANT || o->epochs < 2) return o->learning_rate;
   // an epoch beyond the planned ones keeps the last rate

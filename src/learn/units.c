@@ -49,6 +49,7 @@ typedef struct spread {
   double speed_squares;
 } spread;
 
+/* Welford: S += (x - mean_{n-1}) (x - mean_n) */
 static void add_centre(spread *a, int dimension, const double *x, const double *v) {
   a->count++;
   for (int i = 0; i < dimension; i++) {

@@ -27,6 +27,7 @@ static double square(double a) { return a * a; }
 // adds those of one coordinate, squared
 static void add_squares(const motion *m, int k, int coordinate, distances *d) {
   const size_t size = (size_t)m->size, at = (size_t)k * size + (size_t)coordinate;
+  // (x_k - x_{k-1}) / dt, (x_{k+1} - x_k) / dt and their mean
   const double b = (m->x[at] - m->x[at - size]) / m->dt, f = (m->x[at + size] - m->x[at]) / m->dt;
   const double v = m->v[at], c = 0.5 * (b + f);
   d->half_change += square(0.5 * (f - b));

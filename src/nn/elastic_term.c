@@ -36,6 +36,7 @@ static inline void segment_value(const combination *c, int dimension, const doub
     for (int i = 0; i < dimension; i++) value[i] += c->weight[k] * x[c->point[k] * dimension + i];
 }
 
+/* z = |s| / length - 1 */
 static inline strain strain_at(const limit *l, int dimension, const double *x) {
   strain s;
   s.segment = &l->segment;
@@ -77,6 +78,7 @@ static inline void strain_vjp(const strain *s, int dimension, const double *c,
 
 /* ---- all segments of a state ----------------------------------------------------------------- */
 
+/* grad (a z + b z^2) = (a + 2 b z) / length * s / |s|, on the points of the segment */
 static inline void state_gradient(const carom_system *s, int dimension, const double *c,
                                   const double *x, double *gradient) {
   for (int k = 0; k < s->limit_count; k++) {

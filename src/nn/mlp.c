@@ -85,6 +85,7 @@ carom_status mlp_initialise(const mlp_shape *shape, rng *random, double *paramet
 #undef GEMM
 #undef SOFTPLUS
 
+/* V = w . h_L + b, h_l = softplus(W_l h_{l-1} + b_l) */
 void mlp_double_value(const mlp_shape *shape, const double *parameters, int count, const double *x,
                       double *value, arena *scratch) {
   arena_mark mark = arena_save(scratch);

@@ -121,6 +121,8 @@ static void perceptron_vjp(const network_potential *n, int count, void *record, 
   if (is_scaled(n)) inputs_vjp(n, count, q_bar, x_bar, true);
 }
 
+/* In the forward pass this was energy (T' grad N(T x) + grad E(x)): both terms take the cotangent times
+ * the energy. */
 static void network_gradient_vjp(const potential *self, const mechanics *m, int count,
                                  const double *x, void *record, const double *gradient_bar,
                                  double *x_bar, double *parameters_bar, arena *scratch) {

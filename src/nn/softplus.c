@@ -44,6 +44,7 @@ static inline double log_one_plus_double(double t) {
   return 2 * z * p + (high ? 0x1.62e42fefa39efp-1 : 0);
 }
 
+/* h = max(a, 0) + log(1 + t), s = 1 / (1 + e^-a) = 1 / (1 + t) or t / (1 + t), with t = e^-|a| */
 void softplus_double(int count, const double *a, double *h, double *s) {
 #pragma omp simd
   for (int i = 0; i < count; i++) {

@@ -276,6 +276,8 @@ static void add_ball_side(const carom_system *s, int body_index, double sign, do
   for (int k = 0; k < d; k++) add_point(c, b->first_point + k + 1, sign * coordinate[k]);
 }
 
+/* gap = |c_b - c_a| - r_a - r_b, e_n from a to b; the points that touch are r_a e_n and -r_b e_n from
+ * their centres. */
 static void pair_geometry(const carom_system *s, const double *x, contact *c) {
   int d = s->dimension;
   const body *a = &s->bodies[c->id.first];
@@ -292,6 +294,8 @@ static void pair_geometry(const carom_system *s, const double *x, contact *c) {
   add_ball_side(s, c->id.second, 1, -b->radius, x, c);
 }
 
+/* gap = n . p + offset, where p = centre - radius n for a ball, else a point of the shape; e_n = -n
+ * points from the body into the wall. */
 static void plane_geometry(const carom_system *s, const double *x, contact *c) {
   int d = s->dimension;
   const body *b = &s->bodies[c->id.first];
@@ -311,6 +315,7 @@ static void plane_geometry(const carom_system *s, const double *x, contact *c) {
   for (int k = 0; k < d; k++) add_point(c, b->first_point + k + 1, -coordinate[k]);
 }
 
+/* gap = high - |s| or |s| - low, e_n = s / |s| */
 static void stretch_geometry(const carom_system *s, const double *x, contact *c) {
   const limit *l = &s->limits[c->id.first];
   int d = s->dimension;
@@ -379,6 +384,7 @@ static void turn_rows(int d, const double *segment, const double *axis, double *
   }
 }
 
+/* gap = high -+ angle; the block of point k is -+(w_after turn(after) - w_before turn(before)) */
 static void bend_geometry(const carom_system *s, const double *x, contact *c) {
   const limit *l = &s->limits[c->id.first];
   int d = s->dimension;
@@ -480,7 +486,8 @@ static int ball_side_vjp(const carom_system *s, int body_index, double sign, dou
   return at + 1 + d;
 }
 
-/* From the cotangents of the unit normal and the length of an arm, that of the arm. */
+/* From the cotangents of the unit normal e = a / |a| and of the length of an arm, that of the arm:
+ *   a_bar = (e_bar - (e . e_bar) e) / |a| + length_bar e */
 static void arm_cotangent(const contact *c, int d, double length, const double *normal_bar,
                           double length_bar, double *arm_bar) {
   double along = vector_dot_small(normal_bar, c->frame[0], d);
@@ -625,7 +632,8 @@ void contact_geometry_vjp(const carom_system *s, const contact *c, const double 
 
 /* ---- the Jacobian as an operator ------------------------------------------------------------- */
 
-/* The loops for a dimension that the compiler knows. */
+/* v_C = sum_k block_k v_k, and the transpose: out_k += block_k' impulse. The loops for a dimension that
+ * the compiler knows. */
 static inline void apply_in(const int d, const contact *c, const double *v, double *velocity_c) {
   double sum[MAX_DIMENSION] = {0};
   for (int k = 0; k < c->point_count; k++) {

@@ -177,6 +177,7 @@ static bool walk(const mechanics *m, constraint_metric metric, int assembly_inde
   return false;
 }
 
+/* x <- x - W J' (J W J')^-1 Phi(x) until Phi = 0, J at each x anew */
 bool project_positions(const mechanics *m, constraint_metric metric, int assembly_index, double *x,
                        arena *scratch) {
   if (m->system->assemblies[assembly_index].row_count == 0) return true;
@@ -214,6 +215,7 @@ void project_positions_vjp(const mechanics *m, int assembly_index, const double 
 
 /* ---- velocities --------------------------------------------------------------------------------- */
 
+/* v <- v - W J' (J W J')^-1 J v: the nearest in the metric with J v = 0 */
 static linearisation remove_velocity(const mechanics *m, constraint_metric metric,
                                      int assembly_index, const double *x, double *v,
                                      arena *memory) {

@@ -34,6 +34,7 @@ static inline void arm_spread(const combination *c, int d, const double *value, 
   }
 }
 
+/* arm_c(x) = sum_k w_k x_k + constant: the vector between the two ends of a constraint. */
 void constraints_arms(const mechanics *m, int begin, int end, const double *x, double *arm) {
   int d = m->system->dimension;
   for (int c = begin; c < end; c++) {
@@ -82,6 +83,8 @@ static void place_block(const carom_system *s, const coupling *link, double weig
   }
 }
 
+/* K = J W J' by blocks, J = dPhi/dx with Phi = |arm|^2 - length^2 (distance) or arm (coincidence), W the
+ * inverse mass or I; then K = L L'. */
 double constraints_factor(const mechanics *m, int begin, int end, const double *arm,
                           constraint_metric metric, double *factor) {
   const carom_system *s = m->system;
@@ -106,6 +109,7 @@ void constraints_solve(const mechanics *m, int begin, int end, const double *fac
   envelope_solve_rows(&s->constraint_shape, factor, first_row, end_row, z);
 }
 
+/* rows = J u: 2 arm . u_arm of a distance, u_arm of a coincidence, with u_arm = sum_k w_k u_k. */
 void constraints_apply(const mechanics *m, int begin, int end, const double *arm, const double *u,
                        double *rows) {
   int d = m->system->dimension;
@@ -120,6 +124,7 @@ void constraints_apply(const mechanics *m, int begin, int end, const double *arm
   }
 }
 
+/* out += J' rows */
 void constraints_apply_transpose(const mechanics *m, int begin, int end, const double *arm,
                                  const double *rows, double *out) {
   int d = m->system->dimension;
@@ -147,6 +152,7 @@ void constraints_bilinear_vjp(const mechanics *m, int begin, int end, double sca
   }
 }
 
+/* rows = B(v) y = (dJ/dx v) y: 2 v_arm . y_arm of a distance. d/dt (J v) = J v' + B(v) v. */
 void constraints_curvature(const mechanics *m, const double *v, const double *y, double *rows) {
   int d = m->system->dimension;
   for (int c = 0; c < m->system->constraint_count; c++) {
@@ -162,6 +168,7 @@ void constraints_curvature(const mechanics *m, const double *v, const double *y,
   }
 }
 
+/* out += scale B(v)' rows: 2 scale rows_c w_k v_arm on point k. */
 void constraints_curvature_transpose(const mechanics *m, double scale, const double *v,
                                      const double *rows, double *out) {
   int d = m->system->dimension;

@@ -80,7 +80,9 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
   }
 }
 
-/* The end of a substep of symplectic Euler, from its only stage. */
+/* The end of a substep of symplectic Euler, from its only stage:
+ *   v1 = v + h k_v,  x1 = x + h (v1 + k_x - v),
+ * where k_x - v is what the projection of Hamiltonian dynamics changed. */
 static void finish_symplectic(double h, int size, const dynamics_record *k, double *x, double *v) {
   for (int j = 0; j < size; j++) {
     double correction = k->velocity[j] - v[j];
@@ -108,6 +110,7 @@ static void finish_substep(const integrator *in, int count, const step_record *r
   }
 }
 
+/* z_s = z + h sum_{r<s} advance_sr k_r,  k_s = f(z_s) */
 static void substep(const integrator *in, int count, double *x, double *v, step_record *record,
                     int first_stage, arena *scratch) {
   const tableau *t = tableau_of(in->method);
@@ -196,6 +199,7 @@ static void substep_vjp(const integrator *in, int count, const step_record *reco
                        theta_bar, potential_bar, scratch);
     add_scaled(x_bar, 1, sx_bar, total);
     add_scaled(v_bar, 1, sv_bar, total);
+    // z_s = z + h sum_{r<s} advance_sr k_r
     for (int r = 0; r < s; r++) {
       add_scaled(kx_bar[r], t->advance[s][r] * h, sx_bar, total);
       add_scaled(kv_bar[r], t->advance[s][r] * h, sv_bar, total);

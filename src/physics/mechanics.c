@@ -130,6 +130,7 @@ bool mechanics_init(mechanics *m, const carom_system *system) {
 
 void mechanics_free(mechanics *m) { arena_free(&m->memory); }
 
+/* m = exp(log_mass), lambda = exp(log_moment), the second moments per unit mass. */
 void mechanics_set_parameters(mechanics *m, const double *theta) {
   const carom_system *s = m->system;
   int d = s->dimension;
@@ -215,6 +216,7 @@ void mass_apply(const mechanics *m, const double *velocity, double *out) {
   }
 }
 
+/* theta_bar += d(left' M^-1 right) / d(log m, log lambda) */
 void mass_inverse_body_vjp(const mechanics *m, int body_index, const double *left,
                            const double *right, double *theta_bar) {
   const carom_system *s = m->system;

@@ -10,6 +10,7 @@ static double spring_length(const spring *link, int d, const double *x, double *
   return sqrt(square);
 }
 
+/* V = -sum_b m_b g . x_b + sum_k stiffness_k (|arm_k| - rest_k)^2 */
 static double value_of_state(const mechanics *m, const double *x) {
   const carom_system *s = m->system;
   int d = s->dimension;
@@ -25,6 +26,7 @@ static double value_of_state(const mechanics *m, const double *x) {
   return value;
 }
 
+/* dV/dx: -m g on centres; 2 stiffness (|arm| - rest) arm / |arm| spread over the ends of springs */
 static void gradient_of_state(const mechanics *m, const double *x, double *gradient) {
   const carom_system *s = m->system;
   int d = s->dimension;
@@ -33,7 +35,6 @@ static void gradient_of_state(const mechanics *m, const double *x, double *gradi
     for (int i = 0; i < d; i++)
       gradient[s->bodies[b].first_point * d + i] = -m->gravity[i] / m->inverse_mass[b];
   for (int k = 0; k < s->spring_count; k++) {
-    // force along the arm: 2 k (length - rest) arm / length
     const spring *link = &s->springs[k];
     double arm[MAX_DIMENSION];
     double length = spring_length(link, d, x, arm);
@@ -70,6 +71,8 @@ static void gradient_of_state_vjp(const mechanics *m, const double *x, const dou
     if (length == 0) continue;
     combination_value(&link->arm, d, gradient_bar, false, bar);
     for (int i = 0; i < d; i++) along += bar[i] * arm[i] / length;
+    // with r = rest / length, u = arm / length:
+    // arm_bar = 2 k ((1 - r) bar + r (bar . u) u), k_bar = 2 (1 - r) bar . arm
     double ratio = link->length / length;
     stiffness_bar[k] += 2 * (1 - ratio) * along * length;
     for (int i = 0; i < d; i++) {

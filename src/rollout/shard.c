@@ -151,6 +151,7 @@ static bool sample_event(const batch_job *job, worker *w, double *x, double *v, 
   return true;
 }
 
+/* 0 times a finite number is 0, times any other NaN */
 static bool all_finite(const double *values, int count) {
   double sum = 0;
   for (int i = 0; i < count; i++) sum += values[i] * 0;

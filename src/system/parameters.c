@@ -83,6 +83,7 @@ double carom_parameters_mass_ratio(const carom_system *system, const double *the
   return exp(log_mass[body_index] - log_mass[0]);
 }
 
+/* sum_k exp(log_moment_k) */
 double carom_parameters_inertia(const carom_system *system, const double *theta, int body_index) {
   if (system == NULL || theta == NULL || body_index < 0 || body_index >= system->body_count)
     return NAN;

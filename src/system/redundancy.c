@@ -63,6 +63,7 @@ static double row_entry(const linearised *l, int index, int i, int axis) {
   return l->direction[index * l->system->dimension + axis];
 }
 
+/* The block of J_E J_E' of two constraints: (sum over shared points w_a w_b) rows_a rows_b' */
 static void place_block(linearised *l, int a, int b) {
   const carom_system *s = l->system;
   const constraint *row = &s->constraints[a], *column = &s->constraints[b];

@@ -23,6 +23,7 @@ static void rotation_from_quaternion(const double *q, double *rotation) {
   memcpy(rotation, matrix, sizeof matrix);
 }
 
+/* q = (cos(phi / 2), sin(phi / 2) axis), phi = |vector| */
 void rotation_from_vector(const double *vector, double *rotation) {
   double angle = hypot(hypot(vector[0], vector[1]), vector[2]);
   double scale = angle > 0 ? sin(angle / 2) / angle : 0;
@@ -71,6 +72,7 @@ static void spin_velocity(int dimension, const double *spin, const double *arm, 
   }
 }
 
+/* x_0 = centre, x_p = centre + R e_p; v_p = velocity + omega x R e_p */
 void place_body(const carom_system *s, int body_index, const double *centre, const double *velocity,
                 const double *rotation, const double *spin, double *x, double *v) {
   const body *b = &s->bodies[body_index];
@@ -117,6 +119,7 @@ static void draw_hanging(const carom_system *s, rng *r, double *x, double *v) {
       angle = rng_uniform(r, initial->angle_low, initial->angle_high);
     else
       angle += rng_uniform(r, -initial->bend, initial->bend);
+    // x += l (sin a, -cos a), v += l a' (cos a, sin a)
     double rate = initial->rate * rng_normal(r);
     double length = initial->chain_lengths[i];
     position[0] += length * sin(angle);
