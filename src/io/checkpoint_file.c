@@ -52,6 +52,7 @@ static const option_field state_fields[] = {
     {REPORT(degenerate_programs), COUNT},
     {REPORT(failed_programs), COUNT},
     {REPORT(worst_residual), REAL},
+    {REPORT(failed_projections), COUNT, .role = OPTION_LATER},
 };
 static const option_table state_table = OPTION_TABLE(state_fields);
 
