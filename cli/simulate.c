@@ -137,6 +137,10 @@ static void print_text(const arguments *a, const setup *s, const carom_trajector
   print_energy("energy after  ", &after, s->batch);
   printf("time           %.3g s, %.3g steps/s\n", seconds,
          (double)s->batch * s->options.steps / fmax(seconds, 1e-9));
+  if (report->projected_programs > 0) {
+    printf("projected      %lld of %lld cone programs (drift off the constraints left out)\n",
+           (long long)report->projected_programs, (long long)report->programs);
+  }
   if (report->degenerate_programs > 0) {
     printf("degenerate     %lld of %lld cone programs (solved; one-sided derivatives)\n",
            (long long)report->degenerate_programs, (long long)report->programs);

@@ -88,8 +88,9 @@ static void print_text(const result *r) {
   const carom_cone_program *p = &r->program;
   printf("status         %s\n", carom_cone_status_text(r->info.status));
   printf("residual       %.3g\n", r->info.residual);
-  printf("steps          %d Newton, %d interior-point%s\n", r->info.newton_steps,
-         r->info.interior_steps, r->info.singular ? "; singular: least-norm selection" : "");
+  printf("steps          %d Newton, %d interior-point%s%s\n", r->info.newton_steps,
+         r->info.interior_steps, r->info.singular ? "; singular: least-norm selection" : "",
+         r->info.projected ? "; b projected on the range of A" : "");
   printf("contact  component  f                        s = Af + b\n");
   for (int i = 0; i < p->contact_count; i++) {
     for (int k = 0; k < p->dimension; k++) {
@@ -107,11 +108,11 @@ static json_t *vector_json(const double *values, int count) {
 
 static void print_as_json(const result *r) {
   int size = r->program.contact_count * r->program.dimension;
-  print_json(json_pack("{ss so si si sb so so}", "status", carom_cone_status_text(r->info.status),
-                       "residual", json_number(r->info.residual), "newton_steps",
-                       r->info.newton_steps, "interior_steps", r->info.interior_steps, "singular",
-                       (int)r->info.singular, "f", vector_json(r->f, size), "s",
-                       vector_json(r->s, size)));
+  print_json(json_pack(
+      "{ss so si si sb sb so so}", "status", carom_cone_status_text(r->info.status), "residual",
+      json_number(r->info.residual), "newton_steps", r->info.newton_steps, "interior_steps",
+      r->info.interior_steps, "singular", (int)r->info.singular, "projected",
+      (int)r->info.projected, "f", vector_json(r->f, size), "s", vector_json(r->s, size)));
 }
 
 int command_solve(int argc, char **argv) {

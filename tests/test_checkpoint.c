@@ -358,9 +358,9 @@ static void state_round_trip(void **state) {
                                            .interior_programs = 19,
                                            .singular_programs = 20,
                                            .degenerate_programs = 21,
+                                           .projected_programs = 23,
                                            .failed_programs = 22,
-                                           .worst_residual = 0.23,
-                                           .failed_projections = 30},
+                                           .worst_residual = 0.23},
                                 .moves = 24,
                                 .search_loss_before = 0.28,
                                 .search_loss_after = 0.29,
@@ -382,9 +382,9 @@ static void state_round_trip(void **state) {
   assert_int_equal(read->report.interior_programs, 19);
   assert_int_equal(read->report.singular_programs, 20);
   assert_int_equal(read->report.degenerate_programs, 21);
+  assert_int_equal(read->report.projected_programs, 23);
   assert_int_equal(read->report.failed_programs, 22);
   assert_true(read->report.worst_residual == 0.23);
-  assert_int_equal(read->report.failed_projections, 30);
   assert_int_equal(read->moves, 24);
   assert_true(read->search_loss_before == 0.28 && read->search_loss_after == 0.29);
   assert_true(read->best_loss == 0.25);

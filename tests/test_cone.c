@@ -12,8 +12,10 @@
 
 #include "base/semidefinite.h"
 #include "carom.h"
+#include "contact/cone_equations.h"
 #include "contact/program_log.h"
 #include "io/cone_file.h"
+#include "support/cone_certificate.h"
 #include "support/cone_fixture.h"
 #include "support/differences.h"
 #include "support/golden.h"
@@ -507,6 +509,63 @@ static void test_unbounded(void **state) {
   assert_int_equal(s.info.status, CAROM_CONE_UNBOUNDED);
 }
 
+// what the objective comes to beside that of f = 0, and whether f is of the size of b / A
+static cone_certificate certify_file(const char *path, carom_cone_info *info) {
+  carom_cone_program program;
+  carom_cone_solver *solver;
+  carom_error error;
+  double f[3];
+  if (carom_cone_program_read(path, &program, &error) != CAROM_OK) fail_msg("%s", error.message);
+  assert_int_equal(carom_cone_solver_create(&solver, &error), CAROM_OK);
+  assert_int_equal(carom_cone_solver_solve(solver, &program, NULL, f, info, &error), CAROM_OK);
+  cone_certificate certificate = cone_certify(&program, f);
+  carom_cone_solver_destroy(solver);
+  carom_cone_program_free(&program);
+  return certificate;
+}
+
+// A of rank 1, b off its range by 2e-7, then by all of b
+static void test_off_the_range(void **state) {
+  (void)state;
+  carom_cone_info info;
+  cone_certificate c = certify_file(CAROM_TEST_DATA "/cases/cone_1e66.json", &info);
+  assert_int_equal(info.status, CAROM_CONE_SOLVED);
+  assert_true(info.projected && info.singular && c.finite);
+  assert_true(c.outside < 1e-13 && c.violation < 1e-6 && c.gap < 1e-6 && c.size < 10);
+  assert_near(c.objective, -0.178, 1e-3);
+  c = certify_file(CAROM_TEST_DATA "/cases/cone_unbounded_solved.json", &info);
+  assert_int_equal(info.status, CAROM_CONE_UNBOUNDED);
+  assert_true(info.projected && c.finite && c.outside < 1e-13 && c.size < 10);
+}
+
+// far from a solution the answer is still in its cones and no worse than nothing
+static void test_unsolved_is_harmless(void **state) {
+  (void)state;
+  carom_cone_options options = carom_cone_default_options();
+  options.tolerance = 1e-300;
+  options.max_iterations = 1;
+  for (int t = 0; t < 50; t++) {
+    clear_memory(NULL);
+    rng r;
+    rng_seed(&r, 62, (uint64_t)t);
+    problem_kind kind = {.mass_ratio = 1e4, .any_friction = true, .restitution = t % 2 == 1};
+    cone_problem problem = cone_problem_random(&r, &kind, &memory);
+    cone_solution s = cone_solution_make(&problem.program, &memory);
+    cone_solve(&problem.program, &options, false, &s, &scratch);
+    double value = 0, *velocity = arena_doubles(&memory, problem.program.shape.size);
+    double *rest = arena_zeros(&memory, problem.program.shape.size), least = 0;
+    for (int i = 0; i < problem.program.contact_count; i++)
+      rest[i * problem.program.dimension] = problem.lower[i];
+    cone_velocity(&problem.program, s.f, velocity);
+    for (int k = 0; k < problem.program.shape.size; k++)
+      value += 0.5 * s.f[k] * (velocity[k] + problem.b[k]);
+    cone_velocity(&problem.program, rest, velocity);
+    for (int k = 0; k < problem.program.shape.size; k++)
+      least += 0.5 * rest[k] * (velocity[k] + problem.b[k]);
+    assert_true(value <= least + 1e-12 * fabs(least));
+  }
+}
+
 static void test_invalid(void **state) {
   (void)state;
   double A[] = {1, 2, 1}, b[] = {-1, 0.2}, mu[] = {0.5}, lower[] = {0};
@@ -668,6 +727,8 @@ int main(void) {
       cmocka_unit_test_setup(test_long_chain, clear_memory),
       cmocka_unit_test_setup(test_heavy_and_light, clear_memory),
       cmocka_unit_test_setup(test_unbounded, clear_memory),
+      cmocka_unit_test_setup(test_off_the_range, clear_memory),
+      cmocka_unit_test_setup(test_unsolved_is_harmless, clear_memory),
       cmocka_unit_test_setup(test_invalid, clear_memory),
       cmocka_unit_test_setup(test_interface, clear_memory),
       cmocka_unit_test_setup(test_many_derivatives, clear_memory),

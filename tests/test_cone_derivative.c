@@ -109,24 +109,29 @@ static cone_problem copy_problem(const cone_problem *base) {
   return copy;
 }
 
+// p'dA f of one row of G
+static double pair_term(int n, const double *G, const double *dG, const double *p,
+                        const double *f) {
+  double gp = 0, gf = 0, dp = 0, df = 0;
+  for (int i = 0; i < n; i++)
+    gp += G[i] * p[i], gf += G[i] * f[i], dp += dG[i] * p[i], df += dG[i] * f[i];
+  return gp * df + dp * gf;
+}
+
 // f_bar . df along the direction, from the derivative
 static double predict(const cone_problem *problem, const direction *way,
                       const cone_solution *solution, double smoothing, const double *f_bar) {
   int n = problem->program.shape.size, count = problem->program.contact_count;
   const cone_cotangents bars = solve_vjp(&problem->program, solution, smoothing, f_bar);
-  const double *p = bars.p, *p2 = bars.p2, *f2 = bars.f2;
+  const double *p = bars.p;
   double sum = 0;
   for (int i = 0; i < n; i++) sum -= p[i] * way->db[i];
   for (int i = 0; i < count; i++) sum += bars.mu[i] * way->dmu[i] + bars.lower[i] * way->dlower[i];
   // A_bar . dA with dA = dG'G + G'dG
   for (int k = 0; k < problem->freedom_count; k++) {
     const double *G = problem->G + k * n, *dG = way->dG + k * n;
-    double gp = 0, gf = 0, gp2 = 0, gf2 = 0, dp = 0, df = 0, dp2 = 0, df2 = 0;
-    for (int i = 0; i < n; i++) {
-      gp += G[i] * p[i], gf += G[i] * solution->f[i], gp2 += G[i] * p2[i], gf2 += G[i] * f2[i];
-      dp += dG[i] * p[i], df += dG[i] * solution->f[i], dp2 += dG[i] * p2[i], df2 += dG[i] * f2[i];
-    }
-    sum += gp2 * df2 + dp2 * gf2 - gp * df - dp * gf;
+    sum -= pair_term(n, G, dG, p, solution->f);
+    for (int m = 0; m < CONE_PAIRS; m++) sum += pair_term(n, G, dG, bars.pair[m].p, bars.pair[m].f);
   }
   return sum;
 }

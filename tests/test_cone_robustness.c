@@ -84,8 +84,10 @@ static void try_program(rng *r, const problem_kind *kind, tally *sum) {
   for (int k = 0; k < size; k++) f_bar[k] = rng_normal(r);
   const cone_cotangents bars = solve_vjp(program, &solution, 0, f_bar);
   assert_finite(bars.p, size);
-  assert_finite(bars.p2, size);
-  assert_finite(bars.f2, size);
+  for (int k = 0; k < CONE_PAIRS; k++) {
+    assert_finite(bars.pair[k].p, size);
+    assert_finite(bars.pair[k].f, size);
+  }
   assert_finite(bars.mu, count);
   assert_finite(bars.lower, count);
 }

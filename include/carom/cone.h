@@ -38,7 +38,8 @@ typedef enum carom_cone_status {
   CAROM_CONE_DEGENERATE, /* residual <= tolerance, but strict complementarity fails: the
                                derivative is one of several one-sided ones */
   CAROM_CONE_INACCURATE, /* the iteration ended with tolerance < residual */
-  CAROM_CONE_UNBOUNDED,  /* b has a component outside the range of A that no cone holds */
+  CAROM_CONE_UNBOUNDED,  /* b has a component outside the range of A that no cone holds: f and its
+                               derivative are those with b projected on the range */
   CAROM_CONE_INVALID     /* non-finite numbers, or A is not positive semidefinite */
 } carom_cone_status;
 
@@ -48,6 +49,8 @@ typedef struct carom_cone_info {
   int interior_steps; /* of the interior-point method; 0 where it was not needed */
   double residual;    /* natural-map residual, scaled: 0 for an exact solution */
   bool singular;      /* the least-norm selection was needed */
+  bool projected; /* b was replaced by its part in the range of A: what was left out is drift, at
+                           most 1e-6 of the size of b, or the program is unbounded */
 } carom_cone_info;
 
 CAROM_API const char *carom_cone_status_text(carom_cone_status status);

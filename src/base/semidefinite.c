@@ -24,24 +24,38 @@ static double *expand(const envelope *shape, const double *values, arena *scratc
   return dense;
 }
 
-// H = L L' by columns, always going on with the row of the largest remaining diagonal entry
-static int pivoted_cholesky(int n, const double *dense, double threshold, double *L,
-                            double *remaining) {
+// the row of the largest remaining diagonal entry, relative to sizes if there are any; -1: none is above
+// the threshold
+static int find_pivot(int n, const double *remaining, const double *sizes, double threshold) {
+  int pivot = -1;
+  double largest = threshold;
+  for (int i = 0; i < n; i++) {
+    double value = sizes != NULL && remaining[i] > 0 ? remaining[i] / sizes[i] : remaining[i];
+    if (value > largest) {
+      largest = value;
+      pivot = i;
+    }
+  }
+  return pivot;
+}
+
+// H = L L', always going on with the row of the largest remaining diagonal entry. L is [size][size] by
+// rows, so that dot products run along memory; Q takes its columns
+static int pivoted_cholesky(int n, const double *dense, const double *sizes, double threshold,
+                            double *L, double *remaining, double *Q) {
   for (int i = 0; i < n; i++) remaining[i] = dense[i * n + i];
   for (int k = 0; k < n; k++) {
-    int pivot = 0;
-    for (int i = 1; i < n; i++)
-      if (remaining[i] > remaining[pivot]) pivot = i;
-    if (!(remaining[pivot] > threshold)) return k;
+    int pivot = find_pivot(n, remaining, sizes, threshold);
+    if (pivot < 0) return k;
     double root = sqrt(remaining[pivot]);
     for (int i = 0; i < n; i++) {
       // rows that were pivots are zero from here on
       if (remaining[i] < 0 && i != pivot) {
-        L[i * n + k] = 0;
+        L[i * n + k] = Q[k * n + i] = 0;
         continue;
       }
       double value = dense[pivot * n + i] - vector_dot(L + i * n, L + pivot * n, k);
-      L[i * n + k] = i == pivot ? root : value / root;
+      L[i * n + k] = Q[k * n + i] = i == pivot ? root : value / root;
       remaining[i] -= i == pivot ? 0 : L[i * n + k] * L[i * n + k];
       if (i != pivot && remaining[i] < 0) remaining[i] = 0;
     }
@@ -50,21 +64,23 @@ static int pivoted_cholesky(int n, const double *dense, double threshold, double
   return n;
 }
 
-/* L'L = G G' of the rank columns, from which H^+ = L (L'L)^-2 L' */
-static void make_gram(semidefinite *h, arena *scratch) {
-  int n = h->size, rank = h->rank;
-  int *first = ARENA_ARRAY(scratch, int, rank + 1);
-  memset(first, 0, sizeof(int) * (size_t)(rank + 1));
-  h->gram_shape = envelope_make(rank, first, scratch);
-  h->gram = arena_zeros(scratch, rank * (rank + 1) / 2);
-  for (int i = 0; i < n; i++) {
-    const double *row = h->L + i * n;
-    for (int a = 0; a < rank; a++) {
-      double *target = h->gram + h->gram_shape.start[a];
-      for (int b = 0; b <= a; b++) target[b] += row[a] * row[b];
+// one column of Q made orthogonal to those before; twice where cancellation has left less than half
+static void orthogonalise(const semidefinite *h, int k) {
+  int n = h->size;
+  double *column = h->Q + k * n, *r = h->R + k * h->rank;
+  double before = sqrt(vector_dot(column, column, n)), after = before;
+  for (int j = 0; j <= k; j++) r[j] = 0;
+  for (int pass = 0; pass < 2; pass++) {
+    for (int j = 0; j < k; j++) {
+      double share = vector_dot(h->Q + j * n, column, n);
+      r[j] += share;
+      for (int i = 0; i < n; i++) column[i] -= share * h->Q[j * n + i];
     }
+    after = sqrt(vector_dot(column, column, n));
+    if (after > 0.5 * before) break;
   }
-  envelope_factor(&h->gram_shape, h->gram, PIVOT_FLOOR);
+  r[k] = after;
+  for (int i = 0; i < n; i++) column[i] /= after;
 }
 
 // rank below size is found from the pivots of the shifted factor
@@ -83,39 +99,61 @@ static void make_shifted(semidefinite *h, double threshold, arena *scratch) {
   }
 }
 
-semidefinite semidefinite_make(const envelope *shape, const double *values, double threshold,
-                               arena *scratch) {
+static double mean(const double *x, int count) {
+  double sum = 0;
+  for (int k = 0; k < count; k++) sum += x[k];
+  return sum / count;
+}
+
+semidefinite semidefinite_make_scaled(const envelope *shape, const double *values,
+                                      const double *sizes, double threshold, arena *scratch) {
   semidefinite h = {.size = shape->size, .shape = shape, .values = values};
   int n = h.size;
   h.work = arena_doubles(scratch, 2 * n);
   if (n > SEMIDEFINITE_DENSE) {
-    make_shifted(&h, threshold, scratch);
+    make_shifted(&h, threshold * (sizes != NULL ? mean(sizes, n) : 1), scratch);
     return h;
   }
   const double *dense = expand(shape, values, scratch);
-  h.L = arena_doubles(scratch, n * n);
-  h.rank = pivoted_cholesky(n, dense, threshold, h.L, h.work);
-  make_gram(&h, scratch);
+  double *L = arena_doubles(scratch, n * n);
+  h.Q = arena_doubles(scratch, n * n);
+  h.rank = pivoted_cholesky(n, dense, sizes, threshold, L, h.work, h.Q);
+  h.R = arena_doubles(scratch, h.rank * h.rank);
+  for (int k = 0; k < h.rank; k++) orthogonalise(&h, k);
   return h;
 }
 
-// t = (L'L)^-1 L'x
-static void gram_solve(const semidefinite *h, const double *x, double *t) {
+semidefinite semidefinite_make(const envelope *shape, const double *values, double threshold,
+                               arena *scratch) {
+  return semidefinite_make_scaled(shape, values, NULL, threshold, scratch);
+}
+
+// t = (R R')^-1 Q'x
+static void reduced_solve(const semidefinite *h, const double *x, double *t) {
   int n = h->size, rank = h->rank;
-  memset(t, 0, sizeof(double) * (size_t)rank);
-  for (int i = 0; i < n; i++)
-    for (int k = 0; k < rank; k++) t[k] += h->L[i * n + k] * x[i];
-  envelope_solve(&h->gram_shape, h->gram, t);
+  for (int k = 0; k < rank; k++) t[k] = vector_dot(h->Q + k * n, x, n);
+
+  // R, from its last row, and R', from its first
+  for (int k = rank - 1; k >= 0; k--) {
+    const double *r = h->R + k * rank;
+    t[k] /= r[k];
+    for (int j = 0; j < k; j++) t[j] -= r[j] * t[k];
+  }
+  for (int k = 0; k < rank; k++) {
+    const double *r = h->R + k * rank;
+    t[k] = (t[k] - vector_dot(r, t, k)) / r[k];
+  }
 }
 
 void semidefinite_solve(const semidefinite *h, double *x) {
   int n = h->size;
   double *t = h->work;
-  if (h->L != NULL) {
-    // x <- H^+ x = L (L'L)^-1 (L'L)^-1 L'x
-    gram_solve(h, x, t);
-    envelope_solve(&h->gram_shape, h->gram, t);
-    for (int i = 0; i < n; i++) x[i] = vector_dot(h->L + i * n, t, h->rank);
+  if (h->Q != NULL) {
+    // x <- H^+ x = Q R^-T R^-1 Q'x
+    reduced_solve(h, x, t);
+    memset(x, 0, sizeof(double) * (size_t)n);
+    for (int k = 0; k < h->rank; k++)
+      for (int i = 0; i < n; i++) x[i] += t[k] * h->Q[k * n + i];
     return;
   }
   // x <- x + (H + shift)^-1 (right side - H x) from zero
@@ -134,15 +172,16 @@ void semidefinite_null(const semidefinite *h, double *x) {
   int n = h->size;
   if (h->rank == n) {
     memset(x, 0, sizeof(double) * (size_t)n);
-  } else if (h->L != NULL) {
-    // x <- x - L (L'L)^-1 L'x
-    gram_solve(h, x, h->work);
-    for (int i = 0; i < n; i++) x[i] -= vector_dot(h->L + i * n, h->work, h->rank);
+  } else if (h->Q != NULL) {
+    // x <- x - Q Q'x
+    for (int k = 0; k < h->rank; k++) {
+      double share = vector_dot(h->Q + k * n, x, n);
+      for (int i = 0; i < n; i++) x[i] -= share * h->Q[k * n + i];
+    }
   } else {
     // what repeated smoothing by shift (H + shift)^-1 leaves: x - H H^+ x
     double *copy = h->work + n;
     memcpy(copy, x, sizeof(double) * (size_t)n);
-    // x <- x - H (H + shift)^-1 x
     for (int k = 0; k < REFINEMENTS; k++) {
       memcpy(h->work, x, sizeof(double) * (size_t)n);
       envelope_solve(h->shape, h->factor, h->work);

@@ -25,15 +25,11 @@ static const double SETTLED = 1e-3;
  * path that gives up at a ratio of 0.1 every fifth program. */
 static const double FIRST_DELTA = 0.1, LAST_DELTA = 2e-8;
 static const double FIRST_RATIO = 0.1, LEAST_RATIO = 1e-2, MOST_RATIO = 0.95;
-enum { PATH_STEPS = 10, LONGEST_PATH = 150 };
+enum { PATH_STEPS = 10, LONGEST_PATH = 150, REFINEMENTS = 3 };
 
 /* Strict complementarity, as a velocity in units of the speed: a contact closer than this to another
  * state counts as on the border, and its derivative as one of several. */
 static const double MARGIN = 1e-9;
-
-/* Velocities below this, in units of the speed, are zero where the solution is not unique. A tenth of
- * MARGIN, so that what is on a border can be told from what is there by selection. */
-static const double VANISHED = 1e-10;
 
 active_set active_set_make(const cone_program *program, const cone_scale *scale, double tolerance,
                            arena *scratch) {
@@ -102,9 +98,41 @@ void active_set_revise(active_set *a) {
     for (int k = 0; k < d; k++) w[k] = f[k] - step * s[k];
     a->next[i] = cone_project(d, program->mu[i], program->lower[i], step, w, projection);
     a->changes += active_set_differs(program, i, &a->next[i], &a->faces[i]);
-    active_set_measure(d, 1 / (rho * a->scale->speed), f, projection, &a->residual, &a->magnitude);
+    active_set_measure(d, 1 / (rho * a->scale->speeds[i]), f, projection, &a->residual,
+                       &a->magnitude);
   }
-  a->residual /= a->magnitude;
+  // a regularised problem is only a start, and its impulse is as large as 1 / delta
+  if (a->delta > 0) a->residual /= a->magnitude;
+}
+
+// is a pivot of the factor that stands in H what cancellation has left of its column?
+static bool has_lost_pivot(const cone_equations *e) {
+  for (int k = 0; k < e->size; k++) {
+    double reciprocal = e->H[e->start[k + 1] - 1];
+    if (reciprocal * reciprocal * SINGULAR_PIVOT * e->reach[k] > 1) return true;
+  }
+  return false;
+}
+
+// y <- (H + delta)^-1 y by the factor, whose small pivots are raised, and by what that leaves
+static void solve_refined(active_set *a) {
+  const cone_equations *e = &a->equations;
+  arena_mark mark = arena_save(a->scratch);
+  double *numbers = arena_doubles(a->scratch, 2 * e->size), *right = numbers;
+  double *change = numbers + e->size, *impulse = a->work,
+         *velocity = a->work + a->program->shape.size;
+  memcpy(right, a->y, sizeof(double) * (size_t)e->size);
+  envelope_solve(&e->shape, e->H, a->y);
+  for (int pass = 0; pass < REFINEMENTS; pass++) {
+    cone_expand(e, a->y, impulse);
+    envelope_multiply(&a->program->shape, a->program->A, impulse, velocity);
+    cone_reduce(e, velocity, change);
+    for (int k = 0; k < e->size; k++)
+      change[k] = right[k] - change[k] - (e->diagonal[k] + a->delta) * a->y[k];
+    envelope_solve(&e->shape, e->H, change);
+    for (int k = 0; k < e->size; k++) a->y[k] += change[k];
+  }
+  arena_restore(a->scratch, mark);
 }
 
 // solves the equations of a->faces; false if they are singular
@@ -115,9 +143,12 @@ static bool newton_step(active_set *a) {
   if (a->delta > 0)
     for (int k = 0; k < e->size; k++) e->H[e->start[k + 1] - 1] += a->delta;
   double ratio = envelope_factor(&e->shape, e->H, CONE_PIVOT_FLOOR);
-  if (a->delta == 0 && e->size > 0 && ratio < SINGULAR_PIVOT) return false;
+  if (a->delta == 0 && e->size > 0 && (ratio < SINGULAR_PIVOT || has_lost_pivot(e))) return false;
   cone_right_side(e, a->faces, a->y, a->work);
-  envelope_solve(&e->shape, e->H, a->y);
+  if (a->delta > 0 && !a->roughly)
+    solve_refined(a);
+  else
+    envelope_solve(&e->shape, e->H, a->y);
   cone_expand(e, a->y, a->f);
   cone_add_fixed(a->program, a->faces, a->f);
   a->steps++;
@@ -133,8 +164,9 @@ static bool iterate(active_set *a, int max_steps, double enough) {
     memcpy(a->faces, a->next, sizeof(contact_face) * (size_t)a->program->contact_count);
     if (!newton_step(a)) return false;
     active_set_revise(a);
+    if (a->delta == 0 && !(a->magnitude <= CONE_LARGEST_IMPULSE)) return false;
     if (a->residual <= ROUNDING) return true;
-    bool falls = a->delta == 0 && a->residual <= FALLS * last;
+    bool falls = !(a->delta > 0 && a->roughly) && a->residual <= FALLS * last;
     if (a->changes == 0 && a->residual <= enough && !falls) return true;
     last = a->residual;
   }
@@ -156,7 +188,7 @@ bool active_set_is_strict(const active_set *a, int i) {
     case BOUND_STICK: margin = fmin(inside, s[0]); break;
     default: margin = mu * lower > 0 ? fmin(speed, held) : held; break;
   }
-  return margin > MARGIN * a->scale->speed;
+  return margin > MARGIN * a->scale->speeds[i];
 }
 
 // the end of an iteration without regulariser
@@ -167,9 +199,13 @@ static bool accept(active_set *a) {
   return true;
 }
 
-double cone_rank_threshold(const cone_scale *scale) { return SINGULAR_PIVOT * scale->stiffness; }
+semidefinite cone_equations_pseudo_inverse(const cone_equations *e, arena *scratch) {
+  return semidefinite_make_scaled(&e->shape, e->H, e->reach, SINGULAR_PIVOT, scratch);
+}
 
-double cone_velocity_threshold(const cone_scale *scale) { return VANISHED * scale->speed; }
+double cone_velocity_threshold(const cone_scale *scale, int i) {
+  return CONE_VANISHED * scale->speeds[i];
+}
 
 static void impose_states(const cone_program *program, const unsigned char *states,
                           contact_face *faces) {
@@ -198,19 +234,25 @@ static bool settle(active_set *a) {
   for (int attempt = 0; attempt < 2; attempt++) {
     memcpy(a->f, a->kept, impulse_bytes(a));
     double unit = a->balanced ? 1 : fmin(a->delta / a->scale->stiffness, 1);
-    if (iterate(a, PATH_STEPS, SETTLED * unit)) return true;
+    if (iterate(a, PATH_STEPS, a->roughly ? SETTLED * unit : ROUNDING)) return true;
     a->balanced = !a->balanced;
   }
   return false;
 }
 
-bool active_set_follow(active_set *a) {
+bool active_set_settle(active_set *a, double delta) {
+  memcpy(a->kept, a->f, impulse_bytes(a));
+  a->delta = delta;
+  a->roughly = false;
+  return settle(a);
+}
+
+double active_set_descend(active_set *a, double last) {
   double reached = INFINITY, delta = FIRST_DELTA, ratio = FIRST_RATIO;
   int last_step = a->steps + LONGEST_PATH;
   memset(a->kept, 0, impulse_bytes(a));
-  a->balanced = true;
-  while (reached > LAST_DELTA) {
-    if (a->steps > last_step || ratio > MOST_RATIO) return false;
+  a->balanced = a->roughly = true;
+  while (reached > last && a->steps <= last_step && ratio <= MOST_RATIO) {
     a->delta = delta * a->scale->stiffness;
     if (settle(a)) {
       memcpy(a->kept, a->f, impulse_bytes(a));
@@ -221,12 +263,16 @@ bool active_set_follow(active_set *a) {
     }
     delta = isinf(reached) ? delta / ratio : reached * ratio;
   }
-  return active_set_select(a);
+  return reached;
+}
+
+bool active_set_follow(active_set *a) {
+  return active_set_descend(a, LAST_DELTA) <= LAST_DELTA && active_set_select(a);
 }
 
 bool active_set_polish(active_set *a, double delta) {
   memcpy(a->kept, a->f, impulse_bytes(a));
   a->delta = delta * a->scale->stiffness;
-  a->balanced = true;
+  a->balanced = a->roughly = true;
   return settle(a) && active_set_select(a);
 }

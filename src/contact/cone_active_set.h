@@ -14,6 +14,15 @@
 #include "base/semidefinite.h"
 #include "contact/cone_equations.h"
 
+/* Velocities below this, in units of the speed, are zero where the solution is not unique. A tenth of
+ * the margin of strict complementarity, so that what is on a border can be told from what is there by
+ * selection. */
+#define CONE_VANISHED 1e-10
+
+/* No impulse is larger than this, as a velocity in units of the speed: with pivots of 1e-11 and the
+ * energy of the data it is below 1e6. */
+#define CONE_LARGEST_IMPULSE 1e7
+
 typedef struct active_set {
   const cone_program *program;
   const cone_scale *scale;
@@ -27,9 +36,10 @@ typedef struct active_set {
   double *y, *work;    /* [C], [2 C] */
   double delta;        /* regulariser */
   bool balanced;       /* rho is chosen so that rho s is as large as f */
+  bool roughly;        /* a regularised problem is only the start of the next */
   double residual;     /* |f - P(f - rho s)| as a velocity, of the regularised problem, relative to
-                           the speed and to the magnitude */
-  double magnitude;    /* largest f as a velocity relative to the speed, at least 1 */
+                           the contact's speed */
+  double magnitude;    /* largest f as a velocity relative to that speed, at least 1 */
   int steps;           /* Newton steps made, over all runs */
   bool singular;       /* the solution is a least-norm selection */
   bool degenerate;     /* a contact lies on the border between two states */
@@ -46,6 +56,17 @@ active_set active_set_make(const cone_program *program, const cone_scale *scale,
 bool active_set_run(active_set *a, const unsigned char *states, int max_steps);
 bool active_set_follow(active_set *a);
 bool active_set_polish(active_set *a, double delta);
+
+/* From anywhere, without selection (cone_proximal.c): a->f is then the best that was found even if it
+ * is no solution, and in the cones. */
+bool active_set_proximate(active_set *a);
+
+/* Solves the problem with A + delta I, from a->f. */
+bool active_set_settle(active_set *a, double delta);
+
+/* Along the path of such problems from large delta down to `last`; returns how far it came (both in units
+ * of the stiffness), with the solution there in a->kept. */
+double active_set_descend(active_set *a, double last);
 
 /* Velocities, residual and the next faces at a->f. */
 void active_set_revise(active_set *a);
@@ -75,10 +96,10 @@ bool active_set_select(active_set *a);
 void cone_second_level(const cone_equations *e, const semidefinite *h, const double *f, double *y,
                        double *f1, double *sigma);
 
-/* Pivots below this count as zero. */
-double cone_rank_threshold(const cone_scale *scale);
+/* H^+ on the present faces of the equations; pivots that cancellation has left count as zero. */
+semidefinite cone_equations_pseudo_inverse(const cone_equations *e, arena *scratch);
 
-/* Velocities below this count as zero where the solution is not unique. */
-double cone_velocity_threshold(const cone_scale *scale);
+/* Velocities of a contact below this count as zero where the solution is not unique. */
+double cone_velocity_threshold(const cone_scale *scale, int contact);
 
 #endif

@@ -8,9 +8,9 @@
  * less than rounding. Larger ones overflow where the radius mu f_n vanishes. */
 static const double LARGEST_CURVATURE = 1e14;
 
-/* The least mean diagonal entry of a contact's block that is divided by, of the stiffness: a contact
- * that moves nothing has an entry of zero. */
-static const double SOFTEST = 1e-10;
+/* A contact with a mean diagonal entry below this, of the stiffness, moves nothing: the stiffness
+ * stands for its own. */
+static const double SOFTEST = 1e-12;
 
 static double power_of_two_near(double x) {
   int exponent;
@@ -18,25 +18,50 @@ static double power_of_two_near(double x) {
   return ldexp(1.0, exponent);
 }
 
+// rho from the mean diagonal entries that stand in its place, speeds from |b_i| likewise
+static void set_speeds(const cone_program *program, cone_scale *scale) {
+  double energy = 0; // its root
+  for (int i = 0; i < program->contact_count; i++) {
+    bool moves = scale->rho[i] > SOFTEST * scale->stiffness;
+    double stiffness = moves ? scale->rho[i] : scale->stiffness, root = sqrt(stiffness);
+    energy = fmax(energy, fmax(scale->speeds[i] / root, program->lower[i] * root));
+    scale->rho[i] = 1 / stiffness;
+  }
+  if (!(energy > 0)) energy = 1 / sqrt(scale->stiffness);
+  for (int i = 0; i < program->contact_count; i++)
+    scale->speeds[i] = fmax(energy / sqrt(scale->rho[i]), fabs(program->scale));
+}
+
+double cone_largest_diagonal(const cone_program *program, int i) {
+  int d = program->dimension;
+  double largest = 0;
+  for (int a = i * d; a < i * d + d; a++)
+    largest = fmax(largest, program->A[program->shape.start[a + 1] - 1]);
+  return largest;
+}
+
 cone_scale cone_scale_make(const cone_program *program, arena *scratch) {
   int d = program->dimension, count = program->contact_count;
-  cone_scale scale = {.rho = arena_doubles(scratch, count)};
+  cone_scale scale = {.rho = arena_doubles(scratch, count),
+                      .speeds = arena_doubles(scratch, count)};
   double trace = 0, speed = fabs(program->scale), bound = 0;
   for (int i = 0; i < count; i++) {
-    double sum = 0;
+    double sum = 0, size = 0;
     for (int a = i * d; a < i * d + d; a++) {
       sum += program->A[program->shape.start[a + 1] - 1];
-      speed = fmax(speed, fabs(program->b[a]));
+      size = fmax(size, fabs(program->b[a]));
     }
     scale.rho[i] = sum / d;
+    scale.speeds[i] = size;
     trace += sum;
+    speed = fmax(speed, size);
     bound = fmax(bound, program->lower[i]);
   }
   double stiffness = trace / (count * d);
   scale.stiffness = stiffness > 0 ? power_of_two_near(stiffness) : 1;
   speed = fmax(speed, bound * stiffness);
   scale.speed = speed > 0 ? power_of_two_near(speed) : 1;
-  for (int i = 0; i < count; i++) scale.rho[i] = 1 / fmax(scale.rho[i], SOFTEST * scale.stiffness);
+  set_speeds(program, &scale);
   return scale;
 }
 
@@ -137,8 +162,12 @@ void cone_velocity(const cone_program *program, const double *f, double *s) {
 
 cone_equations cone_equations_make(const cone_program *program, arena *scratch) {
   int count = program->contact_count, unknowns = count * program->dimension;
+  double *largest = arena_doubles(scratch, count);
+  for (int i = 0; i < count; i++) largest[i] = cone_largest_diagonal(program, i);
   return (cone_equations){
       .program = program,
+      .largest = largest,
+      .reach = arena_doubles(scratch, unknowns),
       .offset = ARENA_ARRAY(scratch, int, count + 1),
       .T = arena_doubles(scratch, 9 * count),
       .diagonal = arena_doubles(scratch, unknowns),
@@ -188,6 +217,9 @@ void cone_equations_set(cone_equations *e, const contact_face *faces) {
     set_columns(d, program->mu[i], program->lower[i], &faces[i], e->T + 9 * i,
                 e->diagonal + offset);
     e->offset[i + 1] = offset + columns;
+    for (int k = 0; k < columns; k++) e->reach[offset + k] = e->largest[i];
+    if (faces[i].weight != 1 && columns > 0)
+      e->reach[offset + columns - 1] = e->largest[i] / faces[i].weight;
     int first = e->offset[program->shape.first[i * d] / d];
     for (int k = offset; k < offset + columns; k++) {
       e->first[k] = first;

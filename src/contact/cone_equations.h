@@ -37,11 +37,15 @@ static inline double cone_tangent_length(int dimension, const double *x) {
   return dimension == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
 }
 
-/* How big things are: makes residuals and thresholds free of units. */
+/* How big things are: makes residuals and thresholds free of units. They are sizes of the data, never
+ * of an impulse: a huge impulse would make everything else look small. */
 typedef struct cone_scale {
   double stiffness; /* mean diagonal entry of A; powers of two, so that scaling is exact and */
   double speed;     /* has no derivative. speed: size of b, and of A lower */
   double *rho;      /* [contact_count] inverse mean diagonal entry of each contact's block */
+  double *speeds; /* [contact_count] the speed that a contact can have with the energy of the data:
+                        the largest |b_j| / D_j or D_j lower_j, times D_i, D = 1 / sqrt(rho); at least
+                        program->scale */
 } cone_scale;
 
 /* What a contact does: its state, the direction of its tangential impulse, its curvature. */
@@ -59,11 +63,17 @@ typedef struct cone_equations {
   int *offset;      /* [contact_count + 1] first unknown of each contact */
   double *T;        /* [contact_count][column][row], 9 numbers a contact */
   double *diagonal; /* [size] added to the diagonal */
+  double *largest;  /* [contact_count] largest diagonal entry of a contact's block of A */
+  double *reach;    /* [size] what the entry t'At of a column could be, |t|^2 of that: a pivot far
+                        below is a cancellation, and its digits are rounding */
   int *first, *start;
   envelope shape; /* of H */
   double *H;
   double *rows; /* work space of the assembly, [3][C] */
 } cone_equations;
+
+/* The largest diagonal entry of a contact's block of A. */
+double cone_largest_diagonal(const cone_program *program, int contact);
 
 cone_scale cone_scale_make(const cone_program *program, arena *scratch);
 

@@ -7,6 +7,7 @@
 #include "contact/cone_active_set.h"
 #include "contact/cone_interior.h"
 #include "contact/cone_internal.h"
+#include "contact/cone_range.h"
 
 enum { FIRST_STEPS = 12, POLISH_STEPS = 12, HAND_OVER_COUNT = 3 };
 /* Complementarity at which the interior point is handed to the active set: at the first most faces
@@ -18,10 +19,6 @@ static const double POLISH_DELTA = 10 * CONE_FIRST_DELTA;
 
 /* Complementarity below which another step changes nothing. */
 static const double EXHAUSTED = 1e-22;
-
-/* A program is unbounded if its impulse has run away, to this many times speed / stiffness, in a
- * direction that moves nothing (share of the stiffness) and gains work (share of the speed). */
-static const double RUNAWAY = 1e3, NO_VELOCITY = 1e-6, GAIN = 1e-6;
 
 /* A negative pivot of A + this (of the stiffness) I is one of A, not of rounding. */
 static const double NEGATIVE_PIVOT = 1e-9;
@@ -70,7 +67,7 @@ static bool is_valid(const cone_program *program) {
   return true;
 }
 
-// |f - P(f - rho s)| as a velocity, relative to the speed and to the largest f
+// |f - P(f - rho s)| as a velocity, relative to the speed of the contact
 static double residual_of(const cone_program *program, const cone_scale *scale, const double *f,
                           arena *scratch) {
   int d = program->dimension;
@@ -81,9 +78,10 @@ static double residual_of(const cone_program *program, const cone_scale *scale, 
     double w[MAX_CONE_DIMENSION], projection[MAX_CONE_DIMENSION], rho = scale->rho[i];
     for (int k = 0; k < d; k++) w[k] = f[i * d + k] - rho * s[i * d + k];
     cone_project(d, program->mu[i], program->lower[i], rho, w, projection);
-    active_set_measure(d, 1 / (rho * scale->speed), f + i * d, projection, &residual, &magnitude);
+    active_set_measure(d, 1 / (rho * scale->speeds[i]), f + i * d, projection, &residual,
+                       &magnitude);
   }
-  return residual / magnitude;
+  return residual;
 }
 
 double cone_residual(const cone_program *given, const double *f, arena *scratch) {
@@ -116,22 +114,6 @@ static void take_interior(const cone_interior *in, cone_solution *solution) {
   memset(solution->state, INTERIOR, (size_t)count);
 }
 
-// a direction d of the cone with A d = 0 and b.d < 0, read off from an impulse that has run away
-static bool is_unbounded(const cone_program *program, const cone_scale *scale, const double *f,
-                         arena *scratch) {
-  int unknowns = program->contact_count * program->dimension;
-  double size = 0, work = 0, velocity = 0;
-  for (int k = 0; k < unknowns; k++) size = fmax(size, fabs(f[k]));
-  if (!(size * scale->stiffness > RUNAWAY * scale->speed)) return false;
-  double *s = arena_doubles(scratch, unknowns);
-  envelope_multiply(&program->shape, program->A, f, s);
-  for (int k = 0; k < unknowns; k++) {
-    work += program->b[k] * f[k] / size;
-    velocity = fmax(velocity, fabs(s[k]) / size);
-  }
-  return velocity < NO_VELOCITY * scale->stiffness && work < -GAIN * scale->speed;
-}
-
 // a negative pivot of A + NEGATIVE_PIVOT I
 static bool is_indefinite(const cone_program *program, const cone_scale *scale, arena *scratch) {
   const envelope *shape = &program->shape;
@@ -148,9 +130,7 @@ static void judge_interior(const cone_interior *in, const carom_cone_options *op
   take_interior(in, solution);
   carom_cone_info *info = &solution->info;
   info->residual = residual_of(in->program, in->scale, solution->f, scratch);
-  if (is_unbounded(in->program, in->scale, solution->f, scratch))
-    info->status = CAROM_CONE_UNBOUNDED;
-  else if (info->residual <= options->tolerance)
+  if (info->residual <= options->tolerance)
     info->status = CAROM_CONE_DEGENERATE;
   else if (is_indefinite(in->program, in->scale, scratch))
     info->status = CAROM_CONE_INVALID;
@@ -229,17 +209,110 @@ static void solve_smoothed(const cone_program *program, const cone_scale *scale,
         is_indefinite(program, scale, scratch) ? CAROM_CONE_INVALID : CAROM_CONE_INACCURATE;
 }
 
+static bool is_solved(const cone_solution *solution) {
+  return solution->info.status <= CAROM_CONE_DEGENERATE;
+}
+
+// 1/2 f'Af + b'f
+static double objective(const cone_program *program, const double *f, arena *scratch) {
+  int size = program->shape.size;
+  double *s = arena_doubles(scratch, size), sum = 0;
+  cone_velocity(program, f, s);
+  for (int k = 0; k < size; k++) sum += 0.5 * f[k] * (s[k] + program->b[k]);
+  return sum;
+}
+
+// an impulse that is no solution is in its cones, no worse than f = (lower, 0) and of a size that the data
+// allow; else (lower, 0) is taken
+static void end_unsolved(const cone_program *program, const cone_scale *scale,
+                         cone_solution *solution, arena *scratch) {
+  int d = program->dimension;
+  if (solution->info.status <= CAROM_CONE_DEGENERATE)
+    solution->info.status =
+        is_indefinite(program, scale, scratch) ? CAROM_CONE_INVALID : CAROM_CONE_INACCURATE;
+  double *rest = arena_zeros(scratch, program->shape.size), largest = 0;
+  for (int i = 0; i < program->contact_count; i++) {
+    double *f = solution->f + i * d;
+    cone_project(d, program->mu[i], program->lower[i], 1, f, f);
+    rest[i * d] = program->lower[i];
+    for (int k = 0; k < d; k++)
+      largest = fmax(largest, fabs(f[k]) / (scale->rho[i] * scale->speeds[i]));
+  }
+  double gain = objective(program, rest, scratch) - objective(program, solution->f, scratch);
+  if (gain >= 0 && largest <= CONE_LARGEST_IMPULSE) return;
+  memcpy(solution->f, rest, sizeof(double) * (size_t)program->shape.size);
+  memset(solution->state, BOUND_SLIDE, (size_t)program->contact_count);
+  solution->info.residual = residual_of(program, scale, rest, scratch);
+  solution->info.singular = true;
+}
+
+// what the active set alone does not settle
+static void solve_slowly(const cone_program *program, const cone_scale *scale,
+                         const carom_cone_options *options, cone_solution *solution,
+                         arena *scratch) {
+  arena_mark mark = arena_save(scratch);
+  active_set a = active_set_make(program, scale, options->tolerance, scratch);
+  if (active_set_follow(&a))
+    take_active_set(&a, solution);
+  else
+    solve_interior(program, scale, options, &a, solution, scratch);
+  if (!is_solved(solution)) {
+    memcpy(a.f, solution->f, sizeof(double) * (size_t)program->shape.size);
+    bool solved = active_set_proximate(&a);
+    if (solved || a.residual < solution->info.residual) take_active_set(&a, solution);
+    if (!solved) end_unsolved(program, scale, solution, scratch);
+  }
+  solution->info.newton_steps += a.steps;
+  arena_restore(scratch, mark);
+}
+
+// with the part of b that impulses can change
+static void solve_within_range(const cone_program *program, const cone_scale *scale,
+                               const carom_cone_options *options, const cone_range *range,
+                               cone_solution *solution, arena *scratch) {
+  cone_program within = *program;
+  within.b = range->b;
+  solve_slowly(&within, scale, options, solution, scratch);
+  solution->info.projected = range->share > CONE_RANGE_ROUNDING;
+}
+
 static void solve_hard(const cone_program *program, const cone_scale *scale,
                        const carom_cone_options *options, bool warm, cone_solution *solution,
                        arena *scratch) {
   active_set a = active_set_make(program, scale, options->tolerance, scratch);
-  if (active_set_run(&a, warm ? solution->state : NULL, FIRST_STEPS))
-    take_active_set(&a, solution);
-  else if (active_set_follow(&a))
-    take_active_set(&a, solution);
-  else
-    solve_interior(program, scale, options, &a, solution, scratch);
+  bool settled = active_set_run(&a, warm ? solution->state : NULL, FIRST_STEPS);
   solution->info.newton_steps = a.steps;
+  if (settled) {
+    take_active_set(&a, solution);
+    return;
+  }
+  cone_range range = cone_range_make(program, scale, scratch);
+  if (range.deficient && range.share <= CONE_DRIFT) {
+    solve_within_range(program, scale, options, &range, solution, scratch);
+    return;
+  }
+  solve_slowly(program, scale, options, solution, scratch);
+  if (is_solved(solution) || !range.deficient) return;
+  bool unbounded = cone_range_has_recession(&range, program, scratch);
+  carom_cone_status status = unbounded ? CAROM_CONE_UNBOUNDED : solution->info.status;
+  solve_within_range(program, scale, options, &range, solution, scratch);
+  if (is_solved(solution) && range.share > CONE_MOST_DRIFT) solution->info.status = status;
+}
+
+// in units of one size where those of contacts are far apart
+static void solve_in_units(const cone_program *program, const carom_cone_options *options,
+                           bool warm, cone_solution *solution, arena *scratch) {
+  bool apart = cone_units_differ(program);
+  double *D = apart ? arena_doubles(scratch, program->contact_count) : NULL;
+  cone_program scaled = apart ? cone_units_make(program, D, scratch) : *program;
+  cone_scale scale = cone_scale_make(&scaled, scratch);
+  solve_hard(&scaled, &scale, options, warm, solution, scratch);
+  if (!apart) return;
+  cone_units_restore(program, D, solution);
+
+  // the selection is that of least |D f|
+  if (solution->info.singular && solution->info.status == CAROM_CONE_SOLVED)
+    solution->info.status = CAROM_CONE_DEGENERATE;
 }
 
 void cone_solve(const cone_program *given, const carom_cone_options *options, bool warm,
@@ -254,11 +327,12 @@ void cone_solve(const cone_program *given, const carom_cone_options *options, bo
     memset(solution->state, BOUND_SLIDE, (size_t)given->contact_count);
   } else if (given->contact_count > 0) {
     cone_program program = cone_program_clamped(given, scratch);
-    cone_scale scale = cone_scale_make(&program, scratch);
-    if (options->smoothing > 0)
+    if (options->smoothing > 0) {
+      cone_scale scale = cone_scale_make(&program, scratch);
       solve_smoothed(&program, &scale, options, solution, scratch);
-    else
-      solve_hard(&program, &scale, options, warm, solution, scratch);
+    } else {
+      solve_in_units(&program, options, warm, solution, scratch);
+    }
   }
   arena_restore(scratch, mark);
 }

@@ -64,21 +64,31 @@ typedef struct cone_solution {
 void cone_solve(const cone_program *program, const carom_cone_options *options, bool warm,
                 cone_solution *solution, arena *scratch);
 
+/* A term of A_bar: 1/2 (p f' + f p'). */
+typedef struct cone_pair {
+  double *p, *f; /* [C] */
+} cone_pair;
+
+/* One for the least-norm selection of a singular A, two for a b that was projected on its range. */
+enum { CONE_PAIRS = 3 };
+
 /* What the derivative makes of f_bar, in the caller's memory: p such that
- *   b_bar = -p,   A_bar = -1/2 (p f' + f p')      (symmetric)
- * and the cotangents of mu and lower. With the least-norm selection of a singular A there is a second
- * pair, A_bar += 1/2 (p2 f2' + f2 p2'). */
+ *   b_bar = -p,   A_bar = -1/2 (p f' + f p') + the pairs      (symmetric)
+ * and the cotangents of mu and lower. */
 typedef struct cone_cotangents {
-  double *p;          /* [C] */
-  double *mu, *lower; /* [contact_count] */
-  double *p2, *f2;    /* [C], zero where there is no second pair */
-  bool has_second;
+  double *p;                  /* [C] */
+  double *mu, *lower;         /* [contact_count] */
+  cone_pair pair[CONE_PAIRS]; /* zero from pair_count on */
+  int pair_count;
 } cone_cotangents;
+
+/* Memory for the cotangents of a number of contacts, zero. */
+cone_cotangents cone_cotangents_make(int contact_count, int dimension, arena *memory);
 
 /* The derivative at a solution (cone_vjp.c): a factor, made once, and its use for one f_bar [C] after
  * the other. Program and solution must stay. Where A is singular it is exact for all changes that
  * keep the rank of A on the contacts in question and b in its range, as changes of a mechanical
- * system do. At mu = 0, and by lower = 0 of a separating contact, it is the derivative to the
+ * system do; where b was projected on the range (info.projected), for all that keep the rank. At mu = 0, and by lower = 0 of a separating contact, it is the derivative to the
  * right. */
 typedef struct cone_adjoint cone_adjoint;
 

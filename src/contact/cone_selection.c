@@ -55,7 +55,6 @@ void cone_second_level(const cone_equations *e, const semidefinite *h, const dou
 static bool widen_faces(const active_set *a, contact_face *faces, bool *border) {
   const cone_program *program = a->program;
   int d = program->dimension;
-  double threshold = cone_velocity_threshold(a->scale);
   bool any = false;
   for (int i = 0; i < program->contact_count; i++) {
     faces[i] = a->faces[i];
@@ -63,6 +62,7 @@ static bool widen_faces(const active_set *a, contact_face *faces, bool *border) 
     any = any || border[i];
     if (!border[i]) continue;
     const double *s = a->s + i * d;
+    double threshold = cone_velocity_threshold(a->scale, i);
     bool slips = (d > 1 && fabs(s[1]) > threshold) || (d > 2 && fabs(s[2]) > threshold);
     bool rubs = d > 1 && program->mu[i] > 0;
     bool leaves = fabs(s[0]) > threshold;
@@ -102,12 +102,13 @@ static border_report examine_border(active_set *a) {
   cone_equations *e = &a->equations;
   cone_equations_set(e, faces);
   cone_equations_assemble(e);
-  semidefinite h = semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
+  semidefinite h = cone_equations_pseudo_inverse(e, a->scratch);
   border_report report = {.unique = h.rank == e->size};
   bool large = e->size > SEMIDEFINITE_DENSE;
   report.decided = !any || !(report.unique || large);
   for (int i = 0; i < count && report.decided && !report.unique && !large; i++) {
-    bool slides = faces[i].state == FREE_SLIDE && !border[i] && a->program->mu[i] > 0;
+    bool rubs = a->program->dimension > 1 && a->program->mu[i] > 0;
+    bool slides = faces[i].state == FREE_SLIDE && !border[i] && rubs;
     if (border[i] || slides) report.decided = is_movable(e, &h, i, a->work) == border[i];
   }
   arena_restore(a->scratch, mark);
@@ -120,7 +121,12 @@ bool active_set_accept_border(active_set *a) {
     a->degenerate = true;
     return true;
   }
-  memcpy(a->next, a->faces, sizeof(contact_face) * (size_t)a->program->contact_count);
+  // the last step's curvature is that of the velocity before it; where none is left it has none
+  for (int i = 0; i < a->program->contact_count; i++) {
+    a->next[i] = a->faces[i];
+    double speed = cone_tangent_length(a->program->dimension, a->s + i * a->program->dimension);
+    if (speed <= cone_velocity_threshold(a->scale, i)) a->next[i].curvature = 0;
+  }
   return active_set_select(a);
 }
 
@@ -149,18 +155,20 @@ static contact_face second_face(const active_set *a, int i, const double *sigma,
   return face;
 }
 
-// next faces; returns the residual of the selection
-static double revise_selection(active_set *a, const double *sigma, double threshold) {
+// next faces, velocities below `vanished` of the speed being zero; returns the residual of the
+// selection
+static double revise_selection(active_set *a, const double *sigma, double vanished) {
   const cone_program *program = a->program;
   int d = program->dimension;
   double residual = 0, magnitude = 1;
   a->changes = 0;
   for (int i = 0; i < program->contact_count; i++) {
     double projection[MAX_CONE_DIMENSION];
-    a->next[i] = second_face(a, i, sigma + i * d, threshold, projection);
+    double speed = a->scale->speeds[i];
+    a->next[i] = second_face(a, i, sigma + i * d, vanished * speed, projection);
     a->changes += active_set_differs(program, i, &a->next[i], &a->faces[i]);
-    active_set_measure(d, 1 / (a->scale->rho[i] * a->scale->speed), a->f + i * d, projection,
-                       &residual, &magnitude);
+    active_set_measure(d, 1 / (a->scale->rho[i] * speed), a->f + i * d, projection, &residual,
+                       &magnitude);
   }
   return residual / magnitude;
 }
@@ -170,7 +178,7 @@ static bool select_on_faces(active_set *a, double *f1, double *sigma, double *ri
   cone_equations *e = &a->equations;
   cone_equations_set(e, a->faces);
   cone_equations_assemble(e);
-  semidefinite h = semidefinite_make(&e->shape, e->H, cone_rank_threshold(a->scale), a->scratch);
+  semidefinite h = cone_equations_pseudo_inverse(e, a->scratch);
 
   // y = H^+ right, refined once
   cone_right_side(e, a->faces, right, a->work);
@@ -228,7 +236,7 @@ bool active_set_select(active_set *a) {
   // on the path the velocity is s + delta sigma
   if (a->delta > 0) {
     for (int k = 0; k < unknowns; k++) sigma[k] = a->s[k] / a->delta;
-    revise_selection(a, sigma, PATH_VELOCITY * a->scale->speed);
+    revise_selection(a, sigma, PATH_VELOCITY);
   }
   a->delta = 0;
   a->balanced = false;
@@ -239,7 +247,7 @@ bool active_set_select(active_set *a) {
     arena_restore(a->scratch, step);
     active_set_revise(a);
     bool solved = a->residual <= LEVEL_ONE * a->tolerance;
-    double second = revise_selection(a, sigma, cone_velocity_threshold(a->scale));
+    double second = revise_selection(a, sigma, CONE_VANISHED);
     bool stagnates = solved && a->changes == 0 && second > STAGNATES * best.second;
     if (solved && second < best.second) keep_selection(a, second, &best);
     if (stagnates) break;

@@ -174,14 +174,20 @@ int64_t carom_cone_solver_solve_count(const carom_cone_solver *solver) {
   return solver != NULL ? solver->solve_count : 0;
 }
 
-// A_bar = -1/2 (p f' + f p') + 1/2 (p2 f2' + f2 p2')
-static void matrix_cotangent(int size, const double *f, const cone_cotangents *bars,
-                             double *A_bar) {
-  const double *p = bars->p, *p2 = bars->p2, *f2 = bars->f2;
+// A_bar += factor / 2 (p f' + f p')
+static void add_pair(int size, double factor, const double *p, const double *f, double *A_bar) {
   for (int i = 0; i < size; i++)
     for (int j = 0; j < size; j++)
-      A_bar[(size_t)i * size + j] =
-          0.5 * (p2[i] * f2[j] + f2[i] * p2[j] - p[i] * f[j] - f[i] * p[j]);
+      A_bar[(size_t)i * size + j] += 0.5 * factor * (p[i] * f[j] + f[i] * p[j]);
+}
+
+// A_bar = -1/2 (p f' + f p') + the pairs
+static void matrix_cotangent(int size, const double *f, const cone_cotangents *bars,
+                             double *A_bar) {
+  memset(A_bar, 0, sizeof(double) * (size_t)size * (size_t)size);
+  add_pair(size, -1, bars->p, f, A_bar);
+  for (int k = 0; k < bars->pair_count; k++)
+    add_pair(size, 1, bars->pair[k].p, bars->pair[k].f, A_bar);
 }
 
 /* Cotangents to compute, as a guard takes them. */
@@ -197,12 +203,7 @@ static void solve_vjp(void *user) {
   int count = solver->program.contact_count, size = solver->program.shape.size;
   arena *scratch = &solver->scratch;
   arena_mark mark = arena_save(scratch);
-  double *numbers = arena_doubles(scratch, 3 * size + 2 * count);
-  cone_cotangents bars = {.p = numbers,
-                          .p2 = numbers + size,
-                          .f2 = numbers + 2 * size,
-                          .mu = numbers + 3 * size,
-                          .lower = numbers + 3 * size + count};
+  cone_cotangents bars = cone_cotangents_make(count, solver->program.dimension, scratch);
   if (solver->adjoint == NULL)
     solver->adjoint =
         cone_adjoint_make(&solver->program, &solver->options, &solver->solution, &solver->memory);

@@ -14,7 +14,7 @@
  * u_-1 the projection of T'f_bar on the null space and u_0 = H^+ T'f_bar; f = f + epsilon f1 + ...
  * The terms of order 1 / epsilon cancel for every change that keeps the problem bounded (A of the
  * same rank, b in its range). What the product of orders -1 and 1 leaves is the second pair,
- * p2 = T u_-1 and f2 = -f1.
+ * p = T u_-1 and f = -f1.
  *
  * The factor of H is made here, not taken from the solve: its last Newton step factorised H on the
  * faces of the step before, of which n and curvature are only half as many digits right. */
@@ -25,6 +25,7 @@
 #include "contact/cone_active_set.h"
 #include "contact/cone_interior.h"
 #include "contact/cone_internal.h"
+#include "contact/cone_range.h"
 
 /* Room below a bound that is smaller than rounding in g_n is taken for rounding: the bound is met, and
  * what divides by the room stays finite. */
@@ -46,12 +47,14 @@ struct cone_adjoint {
   double *slope;      /* [contact_count] interior: w / (g_n - lower) */
   double *u, *u2;     /* [size] of the last application */
   double *Ap;         /* [C] likewise */
+  cone_range range;   /* of A, where b was projected on it */
+  double *image;      /* [C] then: A^+ b */
 };
 
 /* ---- faces: H = T'AT + diag(curvature) */
 
 // sliding contacts whose velocity vanishes: their curvature is of order epsilon, a weight
-static bool set_weights(cone_adjoint *a, double threshold) {
+static bool set_weights(cone_adjoint *a, const cone_scale *scale) {
   const cone_program *program = &a->program;
   bool weighted = false;
   if (program->dimension < 3) return false;
@@ -61,7 +64,7 @@ static bool set_weights(cone_adjoint *a, double threshold) {
     double radius = program->mu[i] * (free ? a->solution->f[3 * i] : program->lower[i]);
     const double *s = a->s + 3 * i, *sigma = a->sigma + 3 * i;
     if ((!free && face->state != BOUND_SLIDE) || !(radius > 0)) continue;
-    if (cone_tangent_length(3, s) > threshold) continue;
+    if (cone_tangent_length(3, s) > cone_velocity_threshold(scale, i)) continue;
     face->curvature = 0;
     face->weight = 1 + fmax(-(face->n[0] * sigma[1] + face->n[1] * sigma[2]), 0) / radius;
     weighted = true;
@@ -70,11 +73,11 @@ static bool set_weights(cone_adjoint *a, double threshold) {
 }
 
 // H^+ on the adjoint's faces, f1 and sigma there
-static void factor_singular(cone_adjoint *a, double threshold, arena *memory) {
+static void factor_singular(cone_adjoint *a, arena *memory) {
   cone_equations *e = &a->equations;
   cone_equations_set(e, a->faces);
   cone_equations_assemble(e);
-  a->H = semidefinite_make(&e->shape, e->H, threshold, memory);
+  a->H = cone_equations_pseudo_inverse(e, memory);
   cone_reduce(e, a->solution->f, a->u);
   cone_second_level(e, &a->H, a->solution->f, a->u, a->f1, a->sigma);
 }
@@ -88,9 +91,8 @@ static void prepare_faces(cone_adjoint *a, arena *memory) {
                             solution->f + i * d, a->s + i * d);
   if (a->singular) {
     cone_scale scale = cone_scale_make(program, memory);
-    factor_singular(a, cone_rank_threshold(&scale), memory);
-    if (set_weights(a, cone_velocity_threshold(&scale)))
-      factor_singular(a, cone_rank_threshold(&scale), memory);
+    factor_singular(a, memory);
+    if (set_weights(a, &scale)) factor_singular(a, memory);
   } else {
     cone_equations_set(&a->equations, a->faces);
     cone_equations_assemble(&a->equations);
@@ -133,13 +135,13 @@ static void apply_faces(cone_adjoint *a, const double *f_bar, cone_cotangents *b
   const cone_equations *e = &a->equations;
   cone_reduce(e, f_bar, a->u);
   if (a->singular) {
-    // u_0 = H^+ T'f_bar, u_-1 = N T'f_bar; p2 = T u_-1, f2 = -f1
+    // u_0 = H^+ T'f_bar, u_-1 = N T'f_bar; the pair is T u_-1, -f1
     memcpy(a->u2, a->u, sizeof(double) * (size_t)e->size);
     semidefinite_solve(&a->H, a->u);
     semidefinite_null(&a->H, a->u2);
-    cone_expand(e, a->u2, bars->p2);
-    for (int k = 0; k < a->program.shape.size; k++) bars->f2[k] = -a->f1[k];
-    bars->has_second = true;
+    cone_pair *pair = &bars->pair[bars->pair_count++];
+    cone_expand(e, a->u2, pair->p);
+    for (int k = 0; k < a->program.shape.size; k++) pair->f[k] = -a->f1[k];
   } else {
     // u = H^-1 T'f_bar
     envelope_solve(&e->shape, e->H, a->u);
@@ -216,7 +218,54 @@ static void apply_interior(cone_adjoint *a, const double *f_bar, cone_cotangents
   }
 }
 
+/* ---- b projected on the range of A */
+
+// the program that was solved
+static void prepare_range(cone_adjoint *a, arena *memory) {
+  cone_scale scale = cone_scale_make(&a->program, memory);
+  a->range = cone_range_make(&a->program, &scale, memory);
+  a->image = arena_doubles(memory, a->program.shape.size);
+  memcpy(a->image, a->program.b, sizeof(double) * (size_t)a->program.shape.size);
+  semidefinite_solve(&a->range.A, a->image);
+  a->program.b = a->range.b;
+}
+
+/* P b took the place of b, P = A A^+, so that -p.d(P b) = -p.P db - p.dP b with
+ *
+ *   dP = (I - P) dA A^+ + A^+ dA (I - P)    at constant rank.
+ *
+ * With p_N = (I - P) p, b_N = (I - P) b: b_bar = -P p, A_bar takes the pairs -(p_N, A^+ b) and
+ * -(A^+ p, b_N). That A_bar = -1/2 (p f' + f p') is to be made with P p too moves p_N from it into the
+ * first pair. */
+static void range_vjp(cone_adjoint *a, cone_cotangents *bars) {
+  int size = a->program.shape.size;
+  size_t bytes = sizeof(double) * (size_t)size;
+  cone_pair *first = &bars->pair[bars->pair_count], *second = first + 1;
+  bars->pair_count += 2;
+  memcpy(second->p, bars->p, bytes);
+  semidefinite_solve(&a->range.A, second->p);
+  memcpy(second->f, a->range.outside, bytes);
+  memcpy(first->p, bars->p, bytes);
+  semidefinite_null(&a->range.A, first->p);
+  for (int k = 0; k < size; k++) {
+    bars->p[k] -= first->p[k];
+    first->p[k] = -first->p[k];
+    first->f[k] = a->solution->f[k] + a->image[k];
+    second->p[k] = -second->p[k];
+  }
+}
+
 /* ---- both */
+
+cone_cotangents cone_cotangents_make(int count, int d, arena *memory) {
+  int size = count * d;
+  double *numbers = arena_zeros(memory, (1 + 2 * CONE_PAIRS) * size + 2 * count);
+  cone_cotangents bars = {.p = numbers, .mu = numbers + (1 + 2 * CONE_PAIRS) * size};
+  bars.lower = bars.mu + count;
+  for (int k = 0; k < CONE_PAIRS; k++)
+    bars.pair[k] = (cone_pair){numbers + (1 + 2 * k) * size, numbers + (2 + 2 * k) * size};
+  return bars;
+}
 
 cone_adjoint *cone_adjoint_make(const cone_program *given, const carom_cone_options *options,
                                 const cone_solution *solution, arena *memory) {
@@ -238,6 +287,7 @@ cone_adjoint *cone_adjoint_make(const cone_program *given, const carom_cone_opti
   a->u = numbers + 3 * unknowns;
   a->u2 = numbers + 4 * unknowns;
   a->Ap = numbers + 5 * unknowns;
+  if (solution->info.projected) prepare_range(a, memory);
   cone_velocity(&a->program, solution->f, a->s);
   if (a->interior)
     prepare_interior(a, options->smoothing, memory);
@@ -249,9 +299,11 @@ cone_adjoint *cone_adjoint_make(const cone_program *given, const carom_cone_opti
 void cone_adjoint_apply(cone_adjoint *a, const double *f_bar, cone_cotangents *bars) {
   int count = a->given->contact_count;
   size_t bytes = sizeof(double) * (size_t)(count * a->given->dimension);
-  bars->has_second = false;
-  memset(bars->p2, 0, bytes);
-  memset(bars->f2, 0, bytes);
+  bars->pair_count = 0;
+  for (int k = 0; k < CONE_PAIRS; k++) {
+    memset(bars->pair[k].p, 0, bytes);
+    memset(bars->pair[k].f, 0, bytes);
+  }
   if (a->void_input) {
     memset(bars->p, 0, bytes);
     memset(bars->mu, 0, sizeof(double) * (size_t)count);
@@ -262,6 +314,7 @@ void cone_adjoint_apply(cone_adjoint *a, const double *f_bar, cone_cotangents *b
     apply_interior(a, f_bar, bars);
   else
     apply_faces(a, f_bar, bars);
+  if (a->image != NULL) range_vjp(a, bars);
   for (int i = 0; i < count; i++)
     if (a->given->lower[i] < 0) bars->lower[i] = 0;
 }

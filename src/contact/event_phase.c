@@ -1,15 +1,7 @@
 #include "contact/event_phase.h"
 
-#include "base/semidefinite.h"
-
 #include <math.h>
 #include <string.h>
-
-/* Pivots below this share of the largest diagonal entry of A count as zero where b is brought into
- * the range of A. It is the solver's own limit (SINGULAR_PIVOT of cone_active_set.c): with a smaller
- * one a program that the solver called unbounded would stay so, with a larger one b would lose
- * components that impulses can change. */
-static const double RANGE_PIVOT = 1e-11;
 
 cone_program phase_program(const contact_event *e, const phase_problem *problem, int island) {
   int d = e->mechanics->system->dimension;
@@ -34,21 +26,6 @@ static cone_solution island_solution(const contact_event *e, const phase_solutio
                          .state = solution->state + begin,
                          .dual = solution->dual + begin * (d + 1),
                          .info = solution->info[island]};
-}
-
-/* The program with b brought into the range of A, b <- A A^+ b. Velocities that drifted off the
- * equality constraints can make a program unbounded; what is left is the part that impulses can
- * change. */
-static cone_program within_range(cone_program program, arena *scratch) {
-  const envelope *shape = &program.shape;
-  double *b = arena_doubles(scratch, shape->size), *z = arena_doubles(scratch, shape->size);
-  double threshold = RANGE_PIVOT * envelope_largest_diagonal(shape, program.A);
-  semidefinite A = semidefinite_make(shape, program.A, threshold, scratch);
-  memcpy(z, program.b, sizeof(double) * (size_t)shape->size);
-  semidefinite_solve(&A, z);
-  envelope_multiply(shape, program.A, z, b);
-  program.b = b;
-  return program;
 }
 
 /* Is the normal of a contact of an island held? Then drift off the constraints alone would tell
@@ -96,15 +73,6 @@ void phase_solve(const contact_event *e, const phase_problem *problem, phase_sol
     cone_solve(&program, &e->options->cone, false, &solution, scratch);
     if (solution.info.status > CAROM_CONE_DEGENERATE && e->failures != NULL)
       program_log_add(e->failures, &program);
-    if (solution.info.status == CAROM_CONE_UNBOUNDED) {
-      // it stays a failure, but with an impulse that the bodies can bear
-      arena_mark mark = arena_save(scratch);
-      program = within_range(program, scratch);
-      cone_solve(&program, &e->options->cone, false, &solution, scratch);
-      if (solution.info.status <= CAROM_CONE_DEGENERATE)
-        solution.info.status = CAROM_CONE_UNBOUNDED;
-      arena_restore(scratch, mark);
-    }
     if (solution.info.status == CAROM_CONE_SOLVED && has_held_normal(e, island))
       solution.info.status = CAROM_CONE_DEGENERATE;
     all->info[island] = solution.info;
@@ -118,39 +86,36 @@ static cone_cotangents programs_vjp(const contact_event *e, const phase_problem 
                                     const phase_solution *all, phase_cotangents *phase,
                                     arena *scratch) {
   int d = e->mechanics->system->dimension;
-  cone_cotangents bars = {.p = phase->p,
-                          .mu = phase->mu,
-                          .lower = phase->lower,
-                          .p2 = arena_zeros(scratch, e->size),
-                          .f2 = arena_zeros(scratch, e->size)};
+  cone_cotangents bars = cone_cotangents_make(e->group.count, d, scratch);
+  bars.p = phase->p;
+  bars.mu = phase->mu;
+  bars.lower = phase->lower;
   for (int island = 0; island < e->group.island_count; island++) {
     int begin = island_begin(e, island);
     cone_program program = phase_program(e, problem, island);
     cone_solution solution = island_solution(e, all, island);
-    if (solution.info.status == CAROM_CONE_UNBOUNDED) program = within_range(program, scratch);
-    cone_cotangents part = {.p = bars.p + begin * d,
-                            .mu = bars.mu + begin,
-                            .lower = bars.lower + begin,
-                            .p2 = bars.p2 + begin * d,
-                            .f2 = bars.f2 + begin * d};
+    cone_cotangents part = {
+        .p = bars.p + begin * d, .mu = bars.mu + begin, .lower = bars.lower + begin};
+    for (int k = 0; k < CONE_PAIRS; k++)
+      part.pair[k] = (cone_pair){bars.pair[k].p + begin * d, bars.pair[k].f + begin * d};
     cone_solve_vjp(&program, &e->options->cone, &solution, phase->f + begin * d, &part, scratch);
-    bars.has_second = bars.has_second || part.has_second;
+    if (part.pair_count > bars.pair_count) bars.pair_count = part.pair_count;
   }
   return bars;
 }
 
-/* The least-norm selection of a singular A = J M^ J' gives the term p2' dA f2. */
-static void selection_vjp(const contact_event *e, const double *p2, const double *f2,
-                          const event_cotangents *bars, arena *scratch) {
+/* A pair of the derivative by A = J M^ J' is the term p' dA f. */
+static void pair_vjp(const contact_event *e, const cone_pair *pair, const event_cotangents *bars,
+                     arena *scratch) {
   int n = e->mechanics->system->coordinate_count;
   double *force_p = arena_zeros(scratch, n), *force_f = arena_zeros(scratch, n);
-  event_jacobian_transpose(e, p2, force_p);
-  event_jacobian_transpose(e, f2, force_f);
+  event_jacobian_transpose(e, pair->p, force_p);
+  event_jacobian_transpose(e, pair->f, force_f);
   mass_image left = mass_image_of(e, force_p, scratch);
   mass_image right = mass_image_of(e, force_f, scratch);
   mass_image_vjp(e, &left, &right, bars);
-  event_jacobian_outer(e, 1, p2, right.u, bars->blocks);
-  event_jacobian_outer(e, 1, f2, left.u, bars->blocks);
+  event_jacobian_outer(e, 1, pair->p, right.u, bars->blocks);
+  event_jacobian_outer(e, 1, pair->f, left.u, bars->blocks);
 }
 
 /* With f_bar complete and p from the cone program's derivative, the terms of the update, of
@@ -189,12 +154,15 @@ void phase_vjp(const contact_event *e, const phase_problem *problem, const phase
   mass_image_vjp(e, &alpha, &beta, bars);
   event_jacobian_outer(e, 1, f, alpha.u, bars->blocks);
   event_jacobian_outer(e, -1, p, v_after, bars->blocks);
-  if (cone.has_second) selection_vjp(e, cone.p2, cone.f2, bars, scratch);
+  for (int k = 0; k < cone.pair_count; k++) pair_vjp(e, &cone.pair[k], bars, scratch);
 
   // A + epsilon I
   if (e->options->contact == CAROM_CMR) {
     double sum = 0;
-    for (int i = 0; i < e->size; i++) sum += cone.p2[i] * cone.f2[i] - p[i] * f[i];
+    for (int i = 0; i < e->size; i++) {
+      sum -= p[i] * f[i];
+      for (int k = 0; k < cone.pair_count; k++) sum += cone.pair[k].p[i] * cone.pair[k].f[i];
+    }
     bars->theta[s->segments[CAROM_REGULARIZER].offset] += sum;
   }
   arena_restore(scratch, mark);

@@ -48,11 +48,8 @@ cone_cotangents solve_vjp(const cone_program *program, const cone_solution *solu
                           double smoothing, const double *f_bar) {
   const carom_cone_options options = options_with(smoothing);
   int size = program->shape.size, count = program->contact_count;
-  cone_cotangents bars = {.p = unwritten(size),
-                          .p2 = unwritten(size),
-                          .f2 = unwritten(size),
-                          .mu = unwritten(count),
-                          .lower = unwritten(count)};
+  cone_cotangents bars = {.p = unwritten(size), .mu = unwritten(count), .lower = unwritten(count)};
+  for (int k = 0; k < CONE_PAIRS; k++) bars.pair[k] = (cone_pair){unwritten(size), unwritten(size)};
   cone_solve_vjp(program, &options, solution, f_bar, &bars, &scratch);
   return bars;
 }

@@ -84,12 +84,14 @@ static void add_body(int d, int body, const double *arm, const double *direction
   }
 }
 
-static void random_contact(rng *r, int d, int bodies, int contact, int freedoms, double *J) {
+static void random_contact(rng *r, int d, int bodies, double lever, int contact, int freedoms,
+                           double *J) {
   double frame[3][3] = {{0}}, arm[2][3];
   random_frame(r, d, frame);
   for (int side = 0; side < 2; side++) {
     random_unit(r, d, arm[side]);
-    for (int k = 0; k < d; k++) arm[side][k] *= 0.5;
+    double length = lever > 0 ? pow(lever, rng_uniform(r, 0, 1)) : 0.5;
+    for (int k = 0; k < d; k++) arm[side][k] *= length;
   }
   int first = rng_below(r, bodies), second = rng_below(r, bodies + 1);
   for (int a = 0; a < d; a++) {
@@ -176,8 +178,11 @@ cone_problem cone_problem_random(rng *r, const problem_kind *kind, arena *memory
       int source = rng_below(r, i);
       memcpy(J + i * d * freedoms, J + source * d * freedoms,
              sizeof(double) * (size_t)(d * freedoms));
+      double apart = kind->apart > 0 ? pow(10, rng_uniform(r, -12, log10(kind->apart))) : 0;
+      for (int k = i * d * freedoms; apart > 0 && k < (i + 1) * d * freedoms; k++)
+        J[k] += apart * rng_normal(r);
     } else {
-      random_contact(r, d, bodies, i, freedoms, J);
+      random_contact(r, d, bodies, kind->lever, i, freedoms, J);
     }
   }
   double *velocity = arena_doubles(memory, freedoms);

@@ -17,6 +17,8 @@ typedef struct problem_kind {
   double mass_ratio; /* masses are log-uniform in [1, mass_ratio] */
   bool any_friction; /* mu is 0 in a fifth of the contacts and up to 10; else 0.1 to 1 */
   bool duplicates;   /* some contacts are copies of others */
+  double apart;      /* such copies are off by 1e-12 to this; 0: exact */
+  double lever;      /* arms are log-uniform in [1, lever]; 0: 0.5 */
   bool grazing;      /* some bodies are at rest */
   bool restitution;  /* the second program of an event */
 } problem_kind;

@@ -1,0 +1,85 @@
+/* The last resort: proximal points. f <- the minimiser with A + delta I and b - delta f, which is unique
+ * and well-conditioned, again and again: what is left of the program's own residual is delta |change of
+ * f|. It needs no rank and no strict complementarity, only sums that are exact enough. The minimiser that
+ * it ends at is one near its start, not that of least norm. */
+#include <math.h>
+#include <string.h>
+
+#include "contact/cone_active_set.h"
+#include "contact/cone_interior.h"
+
+/* delta, in units of the stiffness: from where the path of regularised solutions ended, smaller after
+ * each step. A step on which Newton's method does not settle begins again from an interior point, which
+ * is good for some digits of a problem with such a delta. */
+static const double FIRST_DELTA = 1e-5, LAST_DELTA = 1e-16, SMALLER = 0.3, LARGER = 30;
+enum { STEPS = 80, INTERIOR_STEPS = 40 };
+
+/* Residual that is good enough to stop, of the tolerance. */
+static const double ENOUGH = 1e-3;
+
+/* Rounding of an impulse, as a share of it, moves velocities by this much: an impulse that has to be
+ * large (at most CONE_LARGEST_IMPULSE, where this comes to 1e-8) cannot have a smaller residual. */
+static const double ROUNDING = 4e-15, MOST_ROUNDING = 50;
+
+/* Complementarity below which another step changes nothing. */
+static const double EXHAUSTED = 1e-22;
+
+// residual of the program itself at a->f, brought into the cones first
+static double measure(active_set *own, const double *f) {
+  const cone_program *program = own->program;
+  int d = program->dimension;
+  for (int i = 0; i < program->contact_count; i++)
+    cone_project(d, program->mu[i], program->lower[i], 1, f + i * d, own->f + i * d);
+  active_set_revise(own);
+  return own->magnitude <= CONE_LARGEST_IMPULSE ? own->residual : INFINITY;
+}
+
+// step->f near the solution with delta by the interior point, then at it by Newton's method if that
+// settles now
+static bool rescue(active_set *step, double delta) {
+  arena_mark mark = arena_save(step->scratch);
+  cone_interior in = cone_interior_make(step->program, step->scale, 0, step->scratch);
+  cone_interior_set_delta(&in, delta / step->scale->stiffness);
+  for (int k = 0; k < INTERIOR_STEPS && in.complementarity > EXHAUSTED; k++)
+    if (!cone_interior_step(&in, 0)) break;
+  cone_interior_impulse(&in, step->f);
+  bool settled = active_set_settle(step, delta);
+  if (!settled) cone_interior_impulse(&in, step->f);
+  arena_restore(step->scratch, mark);
+  return settled;
+}
+
+bool active_set_proximate(active_set *a) {
+  int size = a->program->shape.size;
+  size_t bytes = sizeof(double) * (size_t)size;
+  arena_mark mark = arena_save(a->scratch);
+  double *best = arena_doubles(a->scratch, size), *b = arena_doubles(a->scratch, size);
+  cone_program shifted = *a->program;
+  shifted.b = memcpy(b, a->program->b, bytes);
+  active_set step = active_set_make(&shifted, a->scale, a->tolerance, a->scratch);
+  double *center = arena_doubles(a->scratch, size), share = FIRST_DELTA;
+  active_set_descend(&step, FIRST_DELTA);
+  memcpy(center, step.kept, bytes);
+  a->delta = 0;
+  a->balanced = false;
+  double residual = measure(a, center);
+  memcpy(best, a->f, bytes);
+  for (int k = 0; k < STEPS && residual > ENOUGH * a->tolerance && share > LAST_DELTA; k++) {
+    double delta = share * a->scale->stiffness;
+    for (int i = 0; i < size; i++) b[i] = a->program->b[i] - delta * center[i];
+    memcpy(step.f, center, bytes);
+    bool settled = active_set_settle(&step, delta) || rescue(&step, delta);
+    share *= settled ? SMALLER : LARGER;
+    double next = measure(a, step.f);
+    if (!(next < INFINITY)) break;
+    memcpy(center, step.f, bytes);
+    if (next < residual) memcpy(best, a->f, bytes);
+    residual = fmin(next, residual);
+  }
+  measure(a, best);
+  memcpy(a->faces, a->next, sizeof(contact_face) * (size_t)a->program->contact_count);
+  a->steps += step.steps;
+  a->singular = a->degenerate = true;
+  arena_restore(a->scratch, mark);
+  return a->residual <= a->tolerance + fmin(ROUNDING * a->magnitude, MOST_ROUNDING * a->tolerance);
+}
