@@ -15,7 +15,18 @@ int report_failure(const char *command, const carom_error *error) {
   return EXIT_FAILURE;
 }
 
+/* States that --stabilize could not put on their constraints. */
+static void report_off_constraints(const char *command, const carom_report *report) {
+  if (report->failed_projections == 0) return;
+  fprintf(
+      stderr,
+      "carom %s: WARNING: joined bodies could NOT be put on their constraints %lld times, and were "
+      "left where they were; use a smaller dt or more substeps.\n",
+      command, (long long)report->failed_projections);
+}
+
 void report_unsolved_with(const char *command, const carom_report *report, const char *more) {
+  report_off_constraints(command, report);
   if (report->failed_programs == 0) return;
   fprintf(stderr,
           "carom %s: WARNING: %lld of %lld cone programs were NOT solved (worst residual %.2g); "
@@ -29,8 +40,8 @@ void report_unsolved(const char *command, const carom_report *report) {
 }
 
 void report_trouble(const char *command, const carom_report *report, const char *dump_folder) {
-  if (report->failed_programs == 0) return;
   report_unsolved(command, report);
+  if (report->failed_programs == 0) return;
   if (dump_folder == NULL) {
     fputs("  --dump-failures DIR writes them to files that `carom solve FILE` replays.\n", stderr);
   } else {

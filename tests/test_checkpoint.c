@@ -360,7 +360,8 @@ static void state_round_trip(void **state) {
                                            .degenerate_programs = 21,
                                            .projected_programs = 23,
                                            .failed_programs = 22,
-                                           .worst_residual = 0.23},
+                                           .worst_residual = 0.23,
+                                           .failed_projections = 30},
                                 .moves = 24,
                                 .search_loss_before = 0.28,
                                 .search_loss_after = 0.29,
@@ -385,6 +386,7 @@ static void state_round_trip(void **state) {
   assert_int_equal(read->report.projected_programs, 23);
   assert_int_equal(read->report.failed_programs, 22);
   assert_true(read->report.worst_residual == 0.23);
+  assert_int_equal(read->report.failed_projections, 30);
   assert_int_equal(read->moves, 24);
   assert_true(read->search_loss_before == 0.28 && read->search_loss_after == 0.29);
   assert_true(read->best_loss == 0.25);

@@ -1,6 +1,6 @@
 /* States put on the equality constraints: they hold to rounding, no impulse from outside has acted,
  * units and place do not matter, a way that does not arrive is said. Derivatives are in
- * test_derivatives.c, those at states far off and of the hinge here. */
+ * test_derivatives.c, those at states far off, near and on the constraints here. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -169,7 +169,7 @@ static carom_system *pendulum(bool ball, double unit, double mass) {
 
 static void test_units(void **state) {
   (void)state;
-  const double unit = 0x1p-40, mass = 0x1p30;
+  const double unit = 0x1p-45, mass = 0x1p30;
   for (int ball = 0; ball < 2; ball++) {
     fixture here, there;
     rng random;
@@ -225,9 +225,9 @@ static double value(void *user) {
   return sum;
 }
 
-/* States as far off as a tenth of the bodies, which take several steps. */
-static void test_derivative_far_off(void **state) {
-  (void)state;
+/* States as far off as a tenth of the bodies, which take several steps, others that take one, and those
+ * on the constraints, which take none. */
+static void check_derivatives(double noise) {
   for (int k = 0; k < SCENE_COUNT; k++) {
     fixture f;
     rng random;
@@ -235,7 +235,7 @@ static void test_derivative_far_off(void **state) {
     rng_seed(&random, 6, (uint64_t)k);
     double worst = 0;
     for (int draw = 0; draw < 20; draw++) {
-      fixture_draw(&f, &random, 0.02);
+      fixture_draw(&f, &random, noise);
       mechanics_set_parameters(&f.mechanics, f.theta);
       memcpy(f.x_bar, f.weight, sizeof(double) * (size_t)f.size);
       memcpy(f.v_bar, f.weight + f.size, sizeof(double) * (size_t)f.size);
@@ -252,13 +252,20 @@ static void test_derivative_far_off(void **state) {
   }
 }
 
+static void test_derivatives(void **state) {
+  (void)state;
+  check_derivatives(0.02);
+  check_derivatives(1e-6);
+  check_derivatives(0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_constraints_hold),
       cmocka_unit_test(test_nothing_acts_from_outside),
       cmocka_unit_test(test_units),
       cmocka_unit_test(test_failure_is_counted),
-      cmocka_unit_test(test_derivative_far_off),
+      cmocka_unit_test(test_derivatives),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

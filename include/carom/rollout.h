@@ -40,6 +40,8 @@ typedef struct carom_rollout_options {
   int substeps; /* integrator steps in a time step; 1. Contacts act at the end of a time step */
   carom_integrator integrator;     /* CAROM_RK4 unless the scene says otherwise */
   carom_dynamics dynamics;         /* CAROM_LAGRANGIAN */
+  bool stabilize;                  /* the scene's, else false; true puts states on the constraints
+                                      after each time step */
   carom_contact_model contact;     /* CAROM_CM */
   carom_compensation compensation; /* CAROM_COMPENSATION_POSITION unless the scene says otherwise */
   bool penetration_compensation;   /* true; false: bodies that overlap stay so */
@@ -68,6 +70,8 @@ typedef struct carom_report {
                                   drift off the constraints, was left out */
   int64_t failed_programs;    /* inaccurate, unbounded or invalid; the best impulse found is used */
   double worst_residual;
+  int64_t failed_projections; /* joined bodies that could not be put on their constraints, and stay
+                                 where they were */
 } carom_report;
 
 /* Adds the counters of one report to another; worst_residual becomes the larger. */

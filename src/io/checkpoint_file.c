@@ -53,6 +53,7 @@ static const option_field state_fields[] = {
     {REPORT(projected_programs), COUNT, .role = OPTION_LATER},
     {REPORT(failed_programs), COUNT},
     {REPORT(worst_residual), REAL},
+    {REPORT(failed_projections), COUNT, .role = OPTION_LATER},
 };
 static const option_table state_table = OPTION_TABLE(state_fields);
 

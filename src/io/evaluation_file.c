@@ -116,13 +116,14 @@ static json_t *bodies_json(const carom_system *system, const carom_evaluation *e
 }
 
 static json_t *report_json(const carom_report *r) {
-  return json_pack("{sI sI sI sI sI sI sI sI sI so}", "time_steps", (json_int_t)r->time_steps,
+  return json_pack("{sI sI sI sI sI sI sI sI sI so sI}", "time_steps", (json_int_t)r->time_steps,
                    "events", (json_int_t)r->events, "contacts", (json_int_t)r->contacts, "programs",
                    (json_int_t)r->programs, "interior_programs", (json_int_t)r->interior_programs,
                    "singular_programs", (json_int_t)r->singular_programs, "degenerate_programs",
                    (json_int_t)r->degenerate_programs, "projected_programs",
                    (json_int_t)r->projected_programs, "failed_programs",
-                   (json_int_t)r->failed_programs, "worst_residual", number(r->worst_residual));
+                   (json_int_t)r->failed_programs, "worst_residual", number(r->worst_residual),
+                   "failed_projections", (json_int_t)r->failed_projections);
 }
 
 static json_t *evaluation_to_json(const carom_system *system, const carom_evaluation *e) {

@@ -146,11 +146,18 @@ static void remove_rows_vjp(const linearisation *l, const double *after, double 
 
 /* ---- positions ---------------------------------------------------------------------------------- */
 
-/* Newton's steps, kept for the reverse. */
+/* Newton's steps, kept for the reverse, and one more where they arrive that moves nothing. */
 typedef struct newton_path {
   int count;
-  linearisation steps[MOST_NEWTON_STEPS];
+  linearisation steps[MOST_NEWTON_STEPS + 1];
 } newton_path;
+
+/* The step that is left at a state on the constraints: none, but changes of x are projected. */
+static void arrive(linearisation *l, double *x, newton_path *path) {
+  for (int r = 0; r < l->assembly->row_count; r++) l->rows[l->assembly->first_row + r] = 0;
+  remove_rows(l, x);
+  path->steps[path->count++] = *l;
+}
 
 /* Walks from x to the constraints; false, with x as it was, if that does not arrive. The steps are kept
  * if there is a path to keep them in. */
@@ -164,7 +171,10 @@ static bool walk(const mechanics *m, constraint_metric metric, int assembly_inde
     arena_mark mark = arena_save(memory);
     linearisation l = linearisation_make(m, metric, assembly_index, x, memory);
     double now = violations(&l, x);
-    if (now <= ROUNDING || (now >= left / 2 && now < ARRIVED)) return true;
+    if (now <= ROUNDING || (now >= left / 2 && now < ARRIVED)) {
+      if (path != NULL) arrive(&l, x, path);
+      return true;
+    }
     if (k == MOST_NEWTON_STEPS || !isfinite(now)) break;
     remove_rows(&l, x);
     left = now;

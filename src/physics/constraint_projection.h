@@ -11,8 +11,9 @@
  * which for momenta p = M v is p - J_E' mu: of both forms of the equations of motion the same, and what an
  * impulse of the constraints does. Units, place and orientation do not matter to rounding.
  *
- * The derivative is that of the steps themselves, exact for each. Where they have arrived a further one
- * changes neither the state nor the derivative: so this is also what the implicit function theorem gives. */
+ * The derivative is that of the steps, exact for each, and of a further one where they have arrived, which
+ * moves nothing but projects changes: so it is what the implicit function theorem gives, however many
+ * steps were needed, none included. */
 #ifndef CAROM_PHYSICS_CONSTRAINT_PROJECTION_H
 #define CAROM_PHYSICS_CONSTRAINT_PROJECTION_H
 

@@ -11,5 +11,6 @@ void carom_report_add(carom_report *into, const carom_report *from) {
   into->degenerate_programs += from->degenerate_programs;
   into->projected_programs += from->projected_programs;
   into->failed_programs += from->failed_programs;
+  into->failed_projections += from->failed_projections;
   if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
 }

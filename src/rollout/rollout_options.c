@@ -21,6 +21,9 @@ static const option_field fields[] = {
      .help = "rk4, euler or symplectic-euler"},
     {OPTION(carom_rollout_options, dynamics), .names = dynamics_choices, .flag = "dynamics",
      .argument = "NAME", .heading = "Simulation", .help = "lagrangian or hamiltonian"},
+    {OPTION(carom_rollout_options, stabilize), .role = OPTION_SCENE, .flag = "stabilize",
+     .heading = "Simulation",
+     .help = "put states on the constraints after each time step: for long runs"},
     {OPTION(carom_rollout_options, contact), .names = contact_choices, .flag = "contact",
      .argument = "NAME", .heading = "Contacts", .help = "cm, or cmr: with A + epsilon I"},
     {OPTION(carom_rollout_options, compensation), .names = compensation_names, .role = OPTION_SCENE,
@@ -53,5 +56,6 @@ carom_rollout_options carom_rollout_default_options(const carom_system *system) 
   options.dt = system->dt;
   options.integrator = system->integrator;
   options.compensation = system->compensation;
+  options.stabilize = system->stabilize;
   return options;
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "physics/constraint_projection.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -167,6 +168,7 @@ static step_record *record_of(const batch_job *job, worker *w, int step) {
 /* One time step of Algorithm 1 for all samples of a shard; false if it cannot go on.
  *
  *   (x, v)   <- ODESolve(f, (x, v), dt)                   between contacts: integrator_step
+ *   (x, v)   <- (x, v) put on Phi(x) = 0, J_E v = 0        if asked for: project_state
  *   C        <- {i : gap_i(x) < 0}                        collision_detect
  *   v        <- v + M^-1 J_C' (f_c + f_r)  if C not empty  compression, then restitution:
  *   x        <- x + w                                     contact_event_solve */
@@ -181,6 +183,9 @@ static bool shard_step(const batch_job *job, shard_range s, int step, worker *w,
     int64_t offset;
     double *x = w->x + i * size, *v = w->v + i * size;
     bool finite = all_finite(x, size) && all_finite(v, size);
+    if (finite && job->options->stabilize)
+      result->report.failed_projections +=
+          project_state(job->integrator.mechanics, x, v, &w->scratch);
     bool acted = finite && sample_event(job, w, x, v, t, &offset, result);
     if (!finite || !all_finite(x, size) || !all_finite(v, size)) {
       result->status = CAROM_NUMERICAL_FAILURE;
@@ -286,7 +291,29 @@ static void sample_event_vjp(const batch_job *job, worker *w, int i, const tape 
   arena_restore(&w->scratch, mark);
 }
 
-/* The state before the contact events of a step, and the step's record, again. */
+/* Reverses what came after the integrator's step for one sample of a shard, whose state w->x, w->v is that
+ * before the projection. `offset` is that of its event's impulses, or -1. */
+static void sample_vjp(const batch_job *job, worker *w, int i, const tape *t, int64_t offset,
+                       double *theta_bar) {
+  const mechanics *m = job->integrator.mechanics;
+  int size = m->system->coordinate_count;
+  if (!job->options->stabilize) {
+    if (offset >= 0) sample_event_vjp(job, w, i, t, offset, theta_bar);
+    return;
+  }
+  arena_mark mark = arena_save(&w->scratch);
+  double *x = arena_doubles(&w->scratch, size), *v = arena_doubles(&w->scratch, size);
+  memcpy(x, w->x + i * size, sizeof(double) * (size_t)size);
+  memcpy(v, w->v + i * size, sizeof(double) * (size_t)size);
+  if (offset >= 0) {
+    project_state(m, w->x + i * size, w->v + i * size, &w->scratch);
+    sample_event_vjp(job, w, i, t, offset, theta_bar);
+  }
+  project_state_vjp(m, x, v, w->x_bar + i * size, w->v_bar + i * size, theta_bar, &w->scratch);
+  arena_restore(&w->scratch, mark);
+}
+
+/* The state before projection and contact events of a step, and the step's record, again. */
 static step_record *repeat_step(const batch_job *job, shard_range s, int step, worker *w) {
   step_record *record = record_of(job, w, step);
   if (job->keeps_records) {
@@ -300,15 +327,15 @@ static step_record *repeat_step(const batch_job *job, shard_range s, int step, w
 }
 
 /* Reverses one time step; w->x_bar, w->v_bar become those of the state before it. In the forward pass
- * this was step then events, so now events first: v_bar and x_bar of the state after the events become
- * those of the state after the step (contact_event_vjp), then those before it (integrator_step_vjp). */
+ * this was step, projection, events, so now events first: v_bar and x_bar of the state after the events
+ * become those of the state after the step (sample_vjp), then those before it (integrator_step_vjp). */
 static void shard_step_vjp(const batch_job *job, shard_range s, int step, worker *w, const tape *t,
                            double *theta_bar, double *potential_bar) {
   step_record *record = repeat_step(job, s, step, w);
   double start = stopwatch_read(w->watch);
   for (int i = 0; i < s.count; i++) {
     int64_t offset = t->offset[(size_t)i * (size_t)job->options->steps + (size_t)step];
-    if (offset >= 0) sample_event_vjp(job, w, i, t, offset, theta_bar);
+    sample_vjp(job, w, i, t, offset, theta_bar);
   }
   if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
   integrator_step_vjp(&job->integrator, s.count, record, w->x_bar, w->v_bar, theta_bar,

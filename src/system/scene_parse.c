@@ -33,15 +33,16 @@ static void read_header(const scene_node *root) {
   system->integrator = (carom_integrator)scene_choice(root, "integrator", integrator_names, false);
   system->compensation =
       (carom_compensation)scene_choice(root, "compensation", compensation_names, false);
+  system->stabilize = scene_flag(root, "stabilize", false);
   scene_vector_or_zero(root, "gravity", system->dimension, system->gravity);
 }
 
 static void read_document(void *user) {
   const scene_node *root = user;
   static const char *const fields[] = {
-      "carom",      "name",    "description", "dimension", "dt",           "steps",
-      "integrator", "gravity", "bodies",      "chains",    "planes",       "joints",
-      "springs",    "limits",  "contacts",    "initial",   "compensation", NULL};
+      "carom",    "name",    "description",  "dimension", "dt",     "steps",   "integrator",
+      "gravity",  "bodies",  "chains",       "planes",    "joints", "springs", "limits",
+      "contacts", "initial", "compensation", "stabilize", NULL};
   if (json_is_object(root->value)) scene_integer(root, "carom", FORMAT_VERSION, FORMAT_VERSION);
   if (!scene_failed(root)) scene_check_object(root, fields);
   void (*const sections[])(const scene_node *) = {

@@ -143,6 +143,7 @@ struct carom_system {
   int steps;
   carom_integrator integrator;
   carom_compensation compensation;
+  bool stabilize; /* states are put on the constraints after each time step */
   double gravity[MAX_DIMENSION];
 
   int body_count;
