@@ -240,4 +240,9 @@ expect 0 '"time_steps": [1-9]' train cp3 --train 20 --val 4 --test 4 --hidden 8 
   -o runs/counted
 holds "contacts are counted" grep -qE '"contacts": [1-9]' out
 
+# a training that cannot begin leaves nothing of its own behind
+mkdir -p taken/last.h5
+expect 1 'last.h5: cannot be written' train cp3 --train 4 --val 0 --test 0 --hidden 8 --layers 1 -q -o taken
+holds "no data of a training that did not begin" test ! -e taken/data.h5
+
 finish
