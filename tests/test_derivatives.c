@@ -604,6 +604,50 @@ static void test_held_axes(void **state) {
   }
 }
 
+/* The value with all restitutions at `e`. */
+static double value_at_restitution(fixture *f, double e) {
+  const carom_segment_info at = carom_parameters_segment(f->system, CAROM_RESTITUTION);
+  for (int i = 0; i < at.size; i++) f->theta[at.offset + i] = e;
+  return event_value(f);
+}
+
+/* Without restitution the second phase is not solved, and the derivative by restitution is that to the right:
+ * for events of one contact, beside differences to the right over two lengths, extrapolated. */
+static void test_restitution_from_zero(void **state) {
+  (void)state;
+  const char *const of[] = {"bd1", "gyro", CAROM_SOURCE_DIR "/examples/scenes/falling-box.json",
+                            CAROM_SOURCE_DIR "/examples/scenes/spheres.json"};
+  int compared = 0;
+  double worst = 0, length = 1e-5;
+  for (int k = 0; k < 4; k++) {
+    fixture f;
+    rng random;
+    fixture_open(&f, of[k]);
+    f.options.compensation = CAROM_COMPENSATION_POSITION;
+    f.drifts = true;
+    rng_seed(&random, 9, (uint64_t)k);
+    const carom_segment_info at = carom_parameters_segment(f.system, CAROM_RESTITUTION);
+    for (int draw = 0; draw < 100; draw++) {
+      assert_true(draw_contacts(&f, &random, 0.004));
+      if (f.active.count != 1) continue;
+      double sum = 0, zero = value_at_restitution(&f, 0);
+      clear_bars(&f);
+      arena_mark mark = arena_save(&f.memory);
+      event_gradient(&f);
+      arena_restore(&f.memory, mark);
+      for (int i = 0; i < at.size; i++) sum += f.theta_bar[at.offset + i];
+      double once = (value_at_restitution(&f, length) - zero) / length;
+      double twice = (value_at_restitution(&f, 2 * length) - zero) / (2 * length);
+      worst = fmax(worst, fabs(2 * once - twice - sum) / (1 + fabs(sum)));
+      compared++;
+    }
+    fixture_close(&f);
+  }
+  print_message("restitution from zero: %d events, %.1e\n", compared, worst);
+  assert_true(compared > 100);
+  assert_true(worst < 1e-4);
+}
+
 /* ---- bends by themselves ----------------------------------------------------------------------- */
 
 /* A bend limit of the fixture's scene, what is asked of its geometry being a functional of the
@@ -680,9 +724,13 @@ static void test_bends(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_elements),      cmocka_unit_test(test_events),
-      cmocka_unit_test(test_crowded_ropes), cmocka_unit_test(test_redundant_contacts),
-      cmocka_unit_test(test_held_axes),     cmocka_unit_test(test_bends),
+      cmocka_unit_test(test_elements),
+      cmocka_unit_test(test_events),
+      cmocka_unit_test(test_crowded_ropes),
+      cmocka_unit_test(test_redundant_contacts),
+      cmocka_unit_test(test_held_axes),
+      cmocka_unit_test(test_bends),
+      cmocka_unit_test(test_restitution_from_zero),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,19 +45,25 @@ static bool is_settled(const contact_event *e, const phase_problem *problem, int
   return true;
 }
 
+/* Velocities below this share of those before the event are rounding. */
+static const double NO_SLIDING = 1e-10;
+
 /* f = 0. States are those that bounds just above 0 would find, as far as they can be told without solving
- * for them: contacts that pushed in the phase before are at their bound. So the derivative by the bound
- * is that to the right, and all others are zero. */
+ * for them: all contacts are at their bound, and those slide that did in the phase before. So the
+ * derivative by the bound is that to the right, and all others are zero. */
 static void settle(const contact_event *e, const phase_problem *problem, int island,
                    cone_solution *solution) {
   const cone_program program = phase_program(e, problem, island);
-  const unsigned char *state = problem->settled->state + island_begin(e, island);
   memset(solution->f, 0, sizeof(double) * (size_t)program.shape.size);
   memset(solution->dual, 0, sizeof(double) * (size_t)(program.shape.size + program.contact_count));
-  for (int c = 0; c < program.contact_count; c++)
-    solution->state[c] =
-        state[c] == FREE_STICK || state[c] == BOUND_STICK ? BOUND_STICK : BOUND_SLIDE;
-  solution->info = (carom_cone_info){.status = CAROM_CONE_SOLVED};
+  for (int c = 0; c < program.contact_count; c++) {
+    double sliding = 0;
+    for (int k = 1; k < program.dimension; k++)
+      sliding = fmax(sliding, fabs(program.b[c * program.dimension + k]));
+    solution->state[c] = sliding > NO_SLIDING * program.scale ? BOUND_SLIDE : BOUND_STICK;
+  }
+  solution->info = (carom_cone_info){.status = CAROM_CONE_SOLVED,
+                                     .singular = problem->settled->info[island].singular};
 }
 
 void phase_solve(const contact_event *e, const phase_problem *problem, phase_solution *all,
