@@ -272,10 +272,10 @@ static void test_smoothing_vanishes(void **state) {
   assert_true(last < 1e-6);
 }
 
-/* The derivative is that of the program that was solved, whatever became of its arrays since. */
-static void test_program_may_change_after_solve(void **state) {
-  (void)state;
-  double A[4] = {2, 0.3, 0.3, 1.5}, b[2] = {-1, 0.8}, mu[1] = {0.4}, lower[1] = {0.1};
+/* The derivative is that of the program that was solved, whatever became of its arrays since; b_n < 0
+ * presses the contact, b_n > 0 leaves it at its lower bound, where it slides. */
+static void change_after_solve(double b_n) {
+  double A[4] = {2, 0.3, 0.3, 1.5}, b[2] = {b_n, 0.8}, mu[1] = {0.4}, lower[1] = {0.1};
   double f[2], f_bar[2] = {1, -0.5}, bars[2][4 + 2 + 1 + 1];
   carom_cone_program program = {
       .contact_count = 1, .dimension = 2, .A = A, .b = b, .mu = mu, .lower = lower};
@@ -301,6 +301,12 @@ static void test_program_may_change_after_solve(void **state) {
                    CAROM_INVALID_ARGUMENT);
   assert_int_equal(carom_cone_solver_solve_count(solver), 2);
   carom_cone_solver_destroy(solver);
+}
+
+static void test_program_may_change_after_solve(void **state) {
+  (void)state;
+  change_after_solve(-1);
+  change_after_solve(1);
 }
 
 int main(void) {
