@@ -301,6 +301,47 @@ static void is_not_led_by_its_sample(void **state) {
   data_fixture_free(&made);
 }
 
+// all bodies by one factor: ratios of masses, which motion tells, stay
+static void scales_all_masses_alike(void **state) {
+  (void)state;
+  carom_system *system = parse_system(
+      "{\"carom\": 1, \"name\": \"balls\", \"dimension\": 2, \"dt\": 0.01, \"steps\": 60,"
+      "\"bodies\": [{\"id\": \"a\", \"type\": \"point\", \"mass\": 1, \"radius\": 0.1},"
+      "{\"id\": \"b\", \"type\": \"point\", \"mass\": 2, \"radius\": 0.1},"
+      "{\"id\": \"c\", \"type\": \"point\", \"mass\": 3, \"radius\": 0.1}],"
+      "\"planes\": [{\"id\": \"ground\", \"normal\": [0, 1], \"offset\": 0}],"
+      "\"contacts\": {\"friction\": 0, \"restitution\": 0.5},"
+      "\"initial\": {\"sampler\": \"box\", \"low\": [0.1, 0.1], \"high\": [2, 0.4],"
+      "\"speed\": 1}}");
+  carom_dataset_options options = carom_dataset_default_options(system);
+  options.train = 60;
+  options.validation = options.test = 1;
+  void *made;
+  assert_int_equal(data_fixture_make(system, options, &made), 0);
+  const data_fixture *f = made;
+  carom_model_options small = carom_model_default_options(f->system);
+  small.contact = CAROM_CMR;
+  small.hidden_layers = 1;
+  small.hidden_size = 4;
+  carom_model *m;
+  assert_int_equal(carom_model_create(f->system, &small, &m, NULL), CAROM_OK);
+  double *p = m->parameters, before[3];
+  for (int i = 0; i < 3; i++) before[i] = p[m->mass + i] = log(1 + i);
+  for (int k = 0; k < m->property_count; k++) p[m->friction + k] = p[m->restitution + k] = 0;
+  for (int i = m->parameter_count - 5; i < m->parameter_count; i++) p[i] = 0;
+  adamw optimizer;
+  assert_true(adamw_init(&optimizer, m->parameter_count));
+  const search_result result = search_chunks(m, &f->data->train, &optimizer);
+  assert_true(result.count > 0);
+  assert_string_equal(result.moves[0].name, "mass_scale");
+  for (int i = 0; i < 3; i++)
+    assert_near(exp(p[m->mass + i] - before[i]), result.moves[0].to, 1e-12);
+  free(result.moves);
+  adamw_free(&optimizer);
+  carom_model_destroy(m);
+  data_fixture_free(&made);
+}
+
 // smaller masses make epsilon of CMr weigh less: the data, made by CM, asks for them
 static void scales_masses_of_cmr(void **state) {
   data_fixture *f = *state;
@@ -378,15 +419,11 @@ static void in_a_training(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(simplex_follows_a_valley),
-      cmocka_unit_test(finds_the_truth),
-      cmocka_unit_test(leaves_the_truth),
-      cmocka_unit_test(tells_its_moves),
-      cmocka_unit_test(is_not_led_by_one_chunk),
-      cmocka_unit_test(is_not_led_by_its_sample),
-      cmocka_unit_test(scales_masses_of_cmr),
-      cmocka_unit_test(same_bits_with_threads),
-      cmocka_unit_test(in_a_training),
+      cmocka_unit_test(simplex_follows_a_valley), cmocka_unit_test(finds_the_truth),
+      cmocka_unit_test(leaves_the_truth),         cmocka_unit_test(tells_its_moves),
+      cmocka_unit_test(is_not_led_by_one_chunk),  cmocka_unit_test(is_not_led_by_its_sample),
+      cmocka_unit_test(scales_masses_of_cmr),     cmocka_unit_test(scales_all_masses_alike),
+      cmocka_unit_test(same_bits_with_threads),   cmocka_unit_test(in_a_training),
   };
   return cmocka_run_group_tests(tests, set_up, data_fixture_free);
 }

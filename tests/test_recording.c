@@ -89,10 +89,12 @@ static void gaps_are_cut_out(void **state) {
   // of trajectory 1 a state in the middle, of trajectory 2 one that leaves a piece too short behind it
   r.x[((size_t)r.states + 30) * r.size + 3] = NAN;
   r.v[((size_t)(2 * r.states) + 57) * r.size] = NAN;
+  // of trajectory 3 the first two, side by side: there is no piece before or between them
+  r.x[(size_t)(3 * r.states) * r.size] = r.x[((size_t)(3 * r.states) + 1) * r.size] = NAN;
   const carom_trajectories given = trajectories_of(&r, NULL);
   carom_dataset *data = cut_given(&r, &given, &o);
   assert_finding(data, CAROM_FINDING_TRAJECTORIES, true,
-                 "2 states inside 2 trajectories are missing");
+                 "4 states inside 3 trajectories are missing");
   assert_finding(data, CAROM_FINDING_TRAJECTORIES, true, "1 pieces with 3 states");
   for (size_t i = 0; i < (size_t)data->train.count * 5 * r.size; i++)
     assert_true(isfinite(data->train.x[i]) && isfinite(data->train.v[i]));
