@@ -4,6 +4,8 @@
 #     build    compiler and libraries (the default)
 #     test     and what the tests need: cmocka, clang and its sanitizers, valgrind
 #     format   clang-format alone
+# What scripts call beside these is in every Debian: bash, coreutils, findutils, diffutils, grep, sed,
+# awk. scripts/mutate.py and picture.py need python3 and are no part of `make test`.
 # Runs as root or through sudo.
 set -euo pipefail
 
