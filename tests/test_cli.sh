@@ -125,6 +125,8 @@ expect 1 'has 2 samples, but a.h5 has 5' gradient cp3 --init a.h5 --target two.h
 expect 0 '^pass: ' check cp3 --sample 4 --directions 1
 expect 0 '^pass: ' check cp3 --sample 4 --directions 1 --stabilize
 expect 0 '^pass: ' check gyro --sample 4 --directions 1 --stabilize
+expect 0 '^pass: ' check bp5 --sample 4 --directions 1 --friction coulomb
+expect 0 '^pass: ' check gyro --sample 4 --directions 1 --friction coulomb
 expect 0 '"pass": true' check bd1 --sample 4 --directions 1 --json
 expect 0 '0 \(no effect\)' check cp3 --sample 4 --contact cm --dynamics lagrangian
 expect 1 '^FAIL: ' check cp3 --sample 8 --stop-target-gradient

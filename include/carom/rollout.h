@@ -31,6 +31,11 @@ typedef enum carom_compensation {
   CAROM_COMPENSATION_PAPER     /* by the target velocity v_C* of the paper's appendix G */
 } carom_compensation;
 
+typedef enum carom_friction_law {
+  CAROM_CONVEX_FRICTION, /* the paper's: a sliding contact parts at mu times its sliding speed */
+  CAROM_COULOMB_FRICTION /* Coulomb's: a sliding contact does not part */
+} carom_friction_law;
+
 /* Called between time steps from one thread at a time; return false to stop. */
 typedef bool (*carom_progress)(void *user, int64_t done, int64_t total);
 
@@ -43,6 +48,7 @@ typedef struct carom_rollout_options {
   bool stabilize;                  /* the scene's, else false; true puts states on the constraints
                                       after each time step */
   carom_contact_model contact;     /* CAROM_CM */
+  carom_friction_law friction;     /* CAROM_CONVEX_FRICTION unless the scene says otherwise */
   carom_compensation compensation; /* CAROM_COMPENSATION_POSITION unless the scene says otherwise */
   bool penetration_compensation;   /* true; false: bodies that overlap stay so */
   double compensation_steps;       /* time steps in which a penetration is undone; 8 */

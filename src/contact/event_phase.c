@@ -1,5 +1,7 @@
 #include "contact/event_phase.h"
 
+#include "contact/coulomb.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -66,6 +68,24 @@ static void settle(const contact_event *e, const phase_problem *problem, int isl
                                      .singular = problem->settled->info[island].singular};
 }
 
+/* The program of an island by the friction law of the event, and its derivative. */
+static void solve_program(const contact_event *e, const cone_program *program,
+                          cone_solution *solution, arena *scratch) {
+  if (e->options->friction == CAROM_COULOMB_FRICTION)
+    coulomb_solve(program, &e->options->cone, solution, scratch);
+  else
+    cone_solve(program, &e->options->cone, false, solution, scratch);
+}
+
+static void solve_program_vjp(const contact_event *e, const cone_program *program,
+                              const cone_solution *solution, const double *f_bar,
+                              cone_cotangents *bars, arena *scratch) {
+  if (e->options->friction == CAROM_COULOMB_FRICTION)
+    coulomb_solve_vjp(program, &e->options->cone, solution, f_bar, bars, scratch);
+  else
+    cone_solve_vjp(program, &e->options->cone, solution, f_bar, bars, scratch);
+}
+
 void phase_solve(const contact_event *e, const phase_problem *problem, phase_solution *all,
                  arena *scratch) {
   for (int island = 0; island < e->group.island_count; island++) {
@@ -76,7 +96,7 @@ void phase_solve(const contact_event *e, const phase_problem *problem, phase_sol
       all->info[island] = solution.info;
       continue;
     }
-    cone_solve(&program, &e->options->cone, false, &solution, scratch);
+    solve_program(e, &program, &solution, scratch);
     if (solution.info.status > CAROM_CONE_DEGENERATE && e->failures != NULL)
       program_log_add(e->failures, &program);
     if (solution.info.status == CAROM_CONE_SOLVED && has_held_normal(e, island))
@@ -104,7 +124,7 @@ static cone_cotangents programs_vjp(const contact_event *e, const phase_problem 
         .p = bars.p + begin * d, .mu = bars.mu + begin, .lower = bars.lower + begin};
     for (int k = 0; k < CONE_PAIRS; k++)
       part.pair[k] = (cone_pair){bars.pair[k].p + begin * d, bars.pair[k].f + begin * d};
-    cone_solve_vjp(&program, &e->options->cone, &solution, phase->f + begin * d, &part, scratch);
+    solve_program_vjp(e, &program, &solution, phase->f + begin * d, &part, scratch);
     if (part.pair_count > bars.pair_count) bars.pair_count = part.pair_count;
   }
   return bars;

@@ -26,6 +26,9 @@ static const option_field fields[] = {
      .help = "put states on the constraints after each time step: for long runs"},
     {OPTION(carom_rollout_options, contact), .names = contact_choices, .flag = "contact",
      .argument = "NAME", .heading = "Contacts", .help = "cm, or cmr: with A + epsilon I"},
+    {OPTION(carom_rollout_options, friction), .names = friction_names, .role = OPTION_SCENE,
+     .flag = "friction", .argument = "LAW", .heading = "Contacts",
+     .help = "convex, as the paper has it, or coulomb"},
     {OPTION(carom_rollout_options, compensation), .names = compensation_names, .role = OPTION_SCENE,
      .flag = "compensation", .argument = "NAME", .heading = "Contacts",
      .help = "how overlaps are undone: position, or paper: by a target velocity"},
@@ -56,6 +59,7 @@ carom_rollout_options carom_rollout_default_options(const carom_system *system) 
   options.dt = system->dt;
   options.integrator = system->integrator;
   options.compensation = system->compensation;
+  options.friction = system->friction_law;
   options.stabilize = system->stabilize;
   return options;
 }

@@ -94,15 +94,19 @@ static void read_shared(const scene_node *contacts) {
                "\"shared\" to false");
 }
 
+const char *const friction_names[] = {
+    [CAROM_CONVEX_FRICTION] = "convex", [CAROM_COULOMB_FRICTION] = "coulomb", NULL};
+
 void scene_read_contacts(const scene_node *root) {
   static const char *const fields[] = {"pairs",     "friction",    "restitution", "shared",
-                                       "overrides", "regularizer", NULL};
+                                       "overrides", "regularizer", "law",         NULL};
   carom_system *system = root->reader->system;
   scene_node contacts = scene_member(root, "contacts");
   bool given = contacts.value != NULL;
   if (given) scene_check_object(&contacts, fields);
   if (scene_failed(root)) return;
   system->pair_contacts = scene_flag(&contacts, "pairs", false);
+  system->friction_law = (carom_friction_law)scene_choice(&contacts, "law", friction_names, false);
   system->regularizer = scene_not_negative(&contacts, "regularizer", 0.01);
 
   root->reader->limits_as_named = system->limits;

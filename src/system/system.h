@@ -179,6 +179,7 @@ struct carom_system {
   double *friction;    /* [contact_count] */
   double *restitution; /* [contact_count] */
   double regularizer;  /* epsilon of CMr; 0.01 */
+  carom_friction_law friction_law;
 
   sampler initial;
 
@@ -211,7 +212,7 @@ combination combination_on_body(const body *b, int dimension, const double *at);
 combination combination_difference(const combination *a, const combination *b);
 
 /* By value, as scenes and command lines have them; ends with NULL. */
-extern const char *const integrator_names[], *const compensation_names[];
+extern const char *const integrator_names[], *const compensation_names[], *const friction_names[];
 
 /* A scene becomes a system in three steps; each needs what the scene says about the things named:
  *  - bodies: numbers their points, so that combinations can be made;
