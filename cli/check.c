@@ -36,6 +36,7 @@ typedef struct table {
   int chunk_count[2]; /* without, with contact */
   int moved_friction, moved_restitution;
   bool moved_regularizer;
+  carom_report report; /* of all cases, without differences */
 } table;
 
 static const struct argp_option options[] = {
@@ -69,7 +70,8 @@ static const char help[] =
     "every segment of parameters (masses, friction, ...), over chunks of 5 states with and without "
     "contacts, for both contact models and both forms of dynamics (--contact and --dynamics choose "
     "one). The error is relative; 1e-6 passes. 'used' counts chunks times directions at which the "
-    "trajectory is smooth, as finite differences need it. Exit status 1 if anything fails."
+    "trajectory is smooth, as finite differences need it. Cone programs that were not solved are "
+    "said. Exit status 1 if anything fails."
     "\vExample:\n  carom check cp3 --sample 50";
 static struct argp argp = {.options = options, .parser = parse, .args_doc = "SCENE", .doc = help};
 
@@ -123,7 +125,10 @@ static carom_status collect(const arguments *a, setup *s, chunk_set chunks[2], c
 static carom_status check_case(const arguments *a, const setup *s, const chunk_set *chunks,
                                bool with_contact, table *t, carom_error *error) {
   check_result results[CHECK_SEGMENT_COUNT];
-  carom_status status = derivative_check(s, chunks, a->directions, a->run.seed, results, error);
+  carom_report report;
+  carom_status status =
+      derivative_check(s, chunks, a->directions, a->run.seed, results, &report, error);
+  carom_report_add(&t->report, &report);
   for (int k = 0; status == CAROM_OK && k < CHECK_SEGMENT_COUNT; k++) {
     if (results[k].segment_size == 0) continue;
     t->rows[t->row_count++] = (row){.contact = (int)s->options.contact,
@@ -207,6 +212,24 @@ static void print_moved(const table *t, const setup *s) {
   if (t->moved_regularizer) printf("epsilon of cmr is 0: checked at 0.01\n");
 }
 
+// programs that have no derivative, or of which a part was left out
+static void print_programs(const carom_report *r) {
+  if (r->failed_programs > 0) {
+    printf(
+        "\n%lld of %lld cone programs of the chunks were NOT solved (worst residual %.2g): "
+        "differences "
+        "and derivatives of these chunks are those of the impulses that were used instead.\n",
+        (long long)r->failed_programs, (long long)r->programs, r->worst_residual);
+  }
+  if (r->projected_programs > 0) {
+    printf(
+        "\nIn %lld of %lld cone programs what no impulse can change, drift off the constraints, "
+        "was left "
+        "out: they are differentiated with that.\n",
+        (long long)r->projected_programs, (long long)r->programs);
+  }
+}
+
 static void print_text(const arguments *a, const table *t, const setup *s) {
   const verdict all = judge(t);
   printf("%s: chunks of %d states, %d without and %d with contacts, %d directions each\n",
@@ -225,6 +248,7 @@ static void print_text(const arguments *a, const table *t, const setup *s) {
         "\n--stop-target-gradient leaves a part out of the derivative on purpose: chunks with "
         "contacts are expected to fail.\n");
   }
+  print_programs(&t->report);
   if (all.empty > 0) {
     printf("\n%d rows had no chunk where the trajectory is smooth: not checked.\n", all.empty);
   }
@@ -246,11 +270,12 @@ static void print_as_json(const table *t, const setup *s) {
                         json_number(r->result.worst), "no_effect", (int)r->result.no_effect,
                         "verdict", row_verdict(r)));
   }
-  print_json(json_pack("{ss si si si si si so so sb so}", "scene", s->info.name, "chunks_free",
+  print_json(json_pack("{ss si si si si si so so sb so so}", "scene", s->info.name, "chunks_free",
                        t->chunk_count[0], "chunks_contact", t->chunk_count[1], "moved_friction",
                        t->moved_friction, "moved_restitution", t->moved_restitution, "failed",
                        all.failed, "worst", json_number(all.worst), "threshold",
-                       json_number(THRESHOLD), "pass", (int)(all.failed == 0), "rows", rows));
+                       json_number(THRESHOLD), "pass", (int)(all.failed == 0), "report",
+                       json_report(&t->report), "rows", rows));
 }
 
 static carom_status check(const arguments *a, setup *s, table *t, carom_error *error) {

@@ -226,12 +226,13 @@ static carom_status differentiate(checker *c, carom_error *error) {
   return status;
 }
 
-static carom_status run_base(checker *c, carom_error *error) {
+static carom_status run_base(checker *c, carom_report *report, carom_error *error) {
   reset_inputs(c);
   carom_status status =
       carom_rollout_create(c->s->system, &c->options, c->chunks->count, &c->rollout, error);
   if (status == CAROM_OK) status = evaluate(c, c->base, error);
   if (status != CAROM_OK) return status;
+  *report = carom_rollout_report(c->rollout);
   memcpy(c->base_flags, carom_rollout_contacts(c->rollout),
          (size_t)c->chunks->count * CHUNK_STATES);
   return differentiate(c, error);
@@ -432,8 +433,10 @@ static carom_status check_segment(checker *c, int segment, int directions, strea
 }
 
 carom_status derivative_check(const setup *s, const chunk_set *chunks, int directions,
-                              uint64_t seed, check_result *results, carom_error *error) {
+                              uint64_t seed, check_result *results, carom_report *report,
+                              carom_error *error) {
   memset(results, 0, sizeof *results * CHECK_SEGMENT_COUNT);
+  *report = (carom_report){0};
   if (chunks->count == 0) return CAROM_OK;
   if ((double)chunks->count * CHUNK_STATES * (double)state_size(s) > INT_MAX) {
     return carom_error_set(error, CAROM_INVALID_ARGUMENT,
@@ -442,7 +445,7 @@ carom_status derivative_check(const setup *s, const chunk_set *chunks, int direc
   }
   checker c;
   carom_status status = checker_init(&c, s, chunks, seed, error);
-  if (status == CAROM_OK) status = run_base(&c, error);
+  if (status == CAROM_OK) status = run_base(&c, report, error);
   stream r = stream_begin(seed, 1);
   for (int segment = 0; status == CAROM_OK && segment < CHECK_SEGMENT_COUNT; segment++) {
     status = check_segment(&c, segment, directions, &r, &results[segment], error);

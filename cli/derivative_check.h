@@ -47,9 +47,11 @@ typedef struct check_result {
 } check_result;
 
 /* Checks every segment over a set of chunks with s->options and s->theta. `results` is
- * [CHECK_SEGMENT_COUNT]. Ctrl-C ends it between differences (CAROM_INTERRUPTED). */
+ * [CHECK_SEGMENT_COUNT], `report` that of the chunks as they are: where programs failed, differences and
+ * derivative may be of different things. Ctrl-C ends it between differences (CAROM_INTERRUPTED). */
 carom_status derivative_check(const setup *s, const chunk_set *chunks, int directions,
-                              uint64_t seed, check_result *results, carom_error *error);
+                              uint64_t seed, check_result *results, carom_report *report,
+                              carom_error *error);
 
 const char *check_segment_name(const carom_system *system, int segment);
 

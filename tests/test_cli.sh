@@ -143,6 +143,15 @@ cat >cone.json <<'END'
 END
 expect 0 'status +solved' solve cone.json
 expect 0 '"residual"' solve cone.json --json
+cases=$(dirname "$(realpath "$0")")/data/cases
+expect 0 'b projected on the range of A' solve "$cases/cone_1e66.json"
+expect 0 '"projected": true' solve "$cases/cone_1e66.json" --json
+expect 1 'status +unbounded' solve "$cases/cone_unbounded_solved.json"
+# programs of the paper's event that are unbounded, and differentiated as they were solved
+expect 0 '^pass: ' check "$cases/check_fail_11.json" --sample 8 --compensation paper
+says 'cone programs of the chunks were NOT solved'
+says 'drift off the constraints, was left out'
+expect 0 '"projected_programs": [1-9]' check "$cases/check_fail_11.json" --sample 8 --compensation paper --json
 expect 2 'is missing' solve
 expect 1 'cannot be read|No such file' solve missing.json
 echo '{"carom_cone_program": 1' >bad.json

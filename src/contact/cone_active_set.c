@@ -65,8 +65,9 @@ void active_set_measure(int d, double unit, const double *f, const double *proje
                         double *residual, double *magnitude) {
   for (int k = 0; k < d; k++) {
     double difference = fabs(f[k] - projection[k]) * unit, size = fabs(f[k]) * unit;
-    if (!(difference <= *residual)) *residual = difference;
-    if (!(size <= *magnitude)) *magnitude = size;
+    // what is not a number stays
+    if (difference > *residual || isnan(difference)) *residual = difference;
+    if (size > *magnitude || isnan(size)) *magnitude = size;
   }
 }
 

@@ -11,15 +11,15 @@
 /* delta, in units of the stiffness: from where the path of regularised solutions ended, smaller after
  * each step. A step on which Newton's method does not settle begins again from an interior point, which
  * is good for some digits of a problem with such a delta. */
-static const double FIRST_DELTA = 1e-5, LAST_DELTA = 1e-16, SMALLER = 0.3, LARGER = 30;
-enum { STEPS = 80, INTERIOR_STEPS = 40 };
+static const double FIRST_DELTA = 1e-5, LAST_DELTA = 1e-16, SMALLER = 0.3, LARGER = 4;
+enum { STEPS = 120, INTERIOR_STEPS = 40 };
 
 /* Residual that is good enough to stop, of the tolerance. */
 static const double ENOUGH = 1e-3;
 
 /* Rounding of an impulse, as a share of it, moves velocities by this much: an impulse that has to be
  * large (at most CONE_LARGEST_IMPULSE, where this comes to 1e-8) cannot have a smaller residual. */
-static const double ROUNDING = 4e-15, MOST_ROUNDING = 50;
+static const double ROUNDING = 4e-15, MOST_ROUNDING = 90;
 
 /* Complementarity below which another step changes nothing. */
 static const double EXHAUSTED = 1e-22;
@@ -72,7 +72,7 @@ bool active_set_proximate(active_set *a) {
     share *= settled ? SMALLER : LARGER;
     double next = measure(a, step.f);
     if (!(next < INFINITY)) break;
-    memcpy(center, step.f, bytes);
+    if (settled || next < residual) memcpy(center, step.f, bytes);
     if (next < residual) memcpy(best, a->f, bytes);
     residual = fmin(next, residual);
   }

@@ -6,7 +6,7 @@
 typedef long double number;
 
 /* Impulses larger than this, D f / S, are taken for wrong; rounding of f is allowed below. */
-static const double LARGEST = 1e7, ROUNDING = 1e-15;
+static const double LARGEST = 1e7, ROUNDING = 1.1e-16;
 
 static number tangent_length(int d, const number *x) {
   return d == 1 ? 0 : d == 2 ? fabsl(x[1]) : hypotl(x[1], x[2]);
@@ -96,7 +96,7 @@ cone_certificate cone_certify(const carom_cone_program *p, const double *f) {
   cone_certificate c = {.finite = true};
   for (int k = 0; k < size; k++) c.finite = c.finite && isfinite(f[k]);
   if (!c.finite || size == 0) return c;
-  number *unit = make_units(p), scale = scale_of(p, unit), gap = 0, largest = 0, off = 0;
+  number *unit = make_units(p), scale = scale_of(p, unit), gap = 0, largest = 0, off = 0, sum = 0;
   number *x = calloc((size_t)size * 3, sizeof *x), *s = x + size, *rest = s + size;
   for (int i = 0; i < p->contact_count; i++) {
     number lower = p->lower != NULL ? p->lower[i] : 0;
@@ -105,9 +105,11 @@ cone_certificate cone_certify(const carom_cone_program *p, const double *f) {
     for (int k = i * d; k < i * d + d; k++) {
       largest = fmaxl(largest, unit[i] * fabsl(f[k]));
       off = fmaxl(off, unit[i] * fabsl(x[k] - f[k]));
+      sum += unit[i] * fabsl(f[k]);
     }
   }
   c.size = (double)(largest / scale);
+  c.sum = (double)(sum / scale);
   c.outside = (double)(off / fmaxl(largest, scale));
   velocity(p, x, s);
   for (int i = 0; i < p->contact_count; i++)
@@ -122,7 +124,7 @@ cone_certificate cone_certify(const carom_cone_program *p, const double *f) {
 }
 
 bool cone_certificate_holds(const cone_certificate *c, double tolerance) {
-  double rounding = ROUNDING * c->size * c->size;
+  double rounding = ROUNDING * c->sum * c->sum;
   return c->finite && c->size <= LARGEST && c->outside <= 1e-13 && c->violation <= tolerance &&
          c->gap <= tolerance + rounding && c->objective <= tolerance + rounding;
 }

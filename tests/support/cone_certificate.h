@@ -16,6 +16,7 @@
 typedef struct cone_certificate {
   bool finite;
   double size;      /* largest |D f| / S */
+  double sum;       /* of all of them */
   double outside;   /* distance of f from its cone and bound, relative to |f| */
   double violation; /* distance of s / D from the dual cones, relative to S */
   double gap;       /* f's - lower w with both projected, relative to S^2 */
@@ -24,8 +25,9 @@ typedef struct cone_certificate {
 
 cone_certificate cone_certify(const carom_cone_program *program, const double *f);
 
-/* Does it solve the program to `tolerance`? f itself is rounded, and the gap of the exact solution is
- * then 1e-16 |D f|^2 / S^2: that much is allowed, up to 1e7 S. */
+/* Does it solve the program to `tolerance`? f itself is rounded, which moves s by up to
+ * sum |A_ij f_j| 1.1e-16 and the gap by up to 1.1e-16 (sum |D f| / S)^2: that much is allowed, up to
+ * |D f| = 1e7 S. */
 bool cone_certificate_holds(const cone_certificate *certificate, double tolerance);
 
 #endif
