@@ -337,7 +337,7 @@ static void test_rigid_body_is_constrained_mass(void **state) {
     rigid_body_wrench(&b, momentum, wrench);
     rigid_body_move(&b, wrench);
     rigid_body_velocities(&b, wrench, v);
-    rigid_body_project(&b, after);
+    rigid_body_project(&b, wrench, after);
     for (int i = 0; i < a->point_count * system->dimension; i++) assert_near(after[i], v[i], 1e-12);
     stepper_close(&s);
   }

@@ -150,7 +150,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   double *before = arena_doubles(scratch, s->coordinate_count);
   mass_image projected = {0};
   event_copy(e, before, v);
-  if (projects(e)) projected = event_project_again(e, before, scratch);
+  if (projects(e)) projected = event_project(e, before, scratch);
   const double *middle = velocity_after(e, before, c->f, scratch);
   const double *after = velocity_after(e, middle, r->f, scratch);
   phase_problem compression = compression_problem(e, before, scratch);

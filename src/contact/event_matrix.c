@@ -14,7 +14,7 @@ static void factor_constraints(contact_event *e, arena *memory) {
   const mechanics *m = e->mechanics;
   const carom_system *s = m->system;
   if (s->row_count == 0) return;
-  event_factor_constraints(e, e->x, true, memory);
+  event_factor_constraints(e, e->x, memory);
   if (!event_has_target(e)) return;
   e->geometric = arena_doubles(memory, s->constraint_shape.start[s->row_count]);
   for (int t = 0; t < e->group.touched_count; t++)

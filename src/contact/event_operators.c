@@ -92,37 +92,74 @@ void assembly_constrain(const contact_event *e, int assembly_index, double *out,
   mass_inverse_assembly(m, a, push, out);
 }
 
-static mass_image mass_image_make(const contact_event *e, arena *memory) {
+bool event_is_closed_form(const contact_event *e, const assembly *a) {
+  return !event_is_papers(e) && assembly_is_rigid_body(e->mechanics->system, a);
+}
+
+mass_image mass_image_make(const contact_event *e, arena *memory) {
   const carom_system *s = e->mechanics->system;
-  return (mass_image){arena_doubles(memory, s->coordinate_count),
-                      arena_doubles(memory, s->coordinate_count),
-                      arena_doubles(memory, s->row_count)};
+  double *vectors = arena_doubles(memory, 3 * s->coordinate_count + s->row_count);
+  return (mass_image){.u = vectors,
+                      .push = vectors + s->coordinate_count,
+                      .reaction = vectors + 2 * s->coordinate_count,
+                      .lambda = vectors + 3 * s->coordinate_count};
+}
+
+/* The image of a rigid body that moves so: push = M u, what is left of the forces that stand in push
+ * reacts. */
+static void rigid_image(const carom_system *s, const rigid_body *b, const assembly *a,
+                        const double motion[MAX_WRENCH], mass_image *image) {
+  int d = s->dimension;
+  for (int i = b->at; i < b->at + (d + 1) * d; i++) image->reaction[i] = image->push[i];
+  rigid_body_momenta(b, motion, image->push);
+  for (int i = b->at; i < b->at + (d + 1) * d; i++) image->reaction[i] -= image->push[i];
+  for (int i = 0; i < b->size - d; i++) image->lambda[a->first_row + i] = motion[d + i];
+}
+
+void assembly_image(const contact_event *e, int t, mass_image *image) {
+  const mechanics *m = e->mechanics;
+  const assembly *a = touched_at(e, t);
+  if (event_is_closed_form(e, a)) {
+    double motion[MAX_WRENCH];
+    rigid_body b = rigid_body_at(m, a, e->x);
+    rigid_body_wrench(&b, image->push, motion);
+    rigid_body_move(&b, motion);
+    rigid_body_velocities(&b, motion, image->u);
+    rigid_image(m->system, &b, a, motion, image);
+    return;
+  }
+  mass_inverse_assembly(m, a, image->push, image->u);
+  assembly_constrain(e, e->group.touched[t].assembly, image->u, image->push, image->lambda);
 }
 
 mass_image mass_image_of(const contact_event *e, const double *force, arena *memory) {
   mass_image image = mass_image_make(e, memory);
   event_copy(e, image.push, force);
-  for (int t = 0; t < e->group.touched_count; t++) {
-    mass_inverse_assembly(e->mechanics, touched_at(e, t), image.push, image.u);
-    assembly_constrain(e, e->group.touched[t].assembly, image.u, image.push, image.lambda);
-  }
+  for (int t = 0; t < e->group.touched_count; t++) assembly_image(e, t, &image);
   return image;
 }
 
-/* left' dM^ right = push_l' dM^-1 push_r - lambda_r' dJ_E u_l - lambda_l' dJ_E u_r */
-void mass_image_vjp(const contact_event *e, const mass_image *left, const mass_image *right,
-                    const event_cotangents *bars) {
+/* left' dM^ right = push_l' dM^-1 push_r - lambda_r' dJ_E u_l - lambda_l' dJ_E u_r; with a rigid motion in
+ * the place of u, lambda_r' dJ_E u_l = sum_k de_k . (omega_l x (J_E' lambda_r)_k) */
+void assembly_image_vjp(const contact_event *e, int t, const mass_image *left,
+                        const mass_image *right, const event_cotangents *bars) {
   const mechanics *m = e->mechanics;
-  for (int t = 0; t < e->group.touched_count; t++) {
-    int begin = touched_begin(e, t), end = touched_end(e, t);
-    mass_inverse_assembly_vjp(m, touched_at(e, t), left->push, right->push, bars->theta);
-    constraints_bilinear_vjp(m, begin, end, -1, right->lambda, left->u, bars->x);
-    constraints_bilinear_vjp(m, begin, end, -1, left->lambda, right->u, bars->x);
+  const assembly *a = touched_at(e, t);
+  mass_inverse_assembly_vjp(m, a, left->push, right->push, bars->theta);
+  if (event_is_closed_form(e, a)) {
+    rigid_body b = rigid_body_at(m, a, e->x);
+    rigid_body_axes_vjp(&b, right->reaction, left->lambda + a->first_row, bars->x);
+    rigid_body_axes_vjp(&b, left->reaction, right->lambda + a->first_row, bars->x);
+    return;
   }
+  int begin = touched_begin(e, t), end = touched_end(e, t);
+  constraints_bilinear_vjp(m, begin, end, -1, right->lambda, left->u, bars->x);
+  constraints_bilinear_vjp(m, begin, end, -1, left->lambda, right->u, bars->x);
 }
 
-bool event_is_closed_form(const contact_event *e, const assembly *a) {
-  return !event_is_papers(e) && assembly_is_rigid_body(e->mechanics->system, a);
+void mass_image_vjp(const contact_event *e, const mass_image *left, const mass_image *right,
+                    const event_cotangents *bars) {
+  for (int t = 0; t < e->group.touched_count; t++) assembly_image_vjp(e, t, left, right, bars);
 }
 
 void event_respond(const contact_event *e, double *force, arena *scratch) {
@@ -133,11 +170,11 @@ void event_respond(const contact_event *e, double *force, arena *scratch) {
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched_at(e, t);
     if (event_is_closed_form(e, a)) {
-      double wrench[MAX_WRENCH];
-      rigid_body on = rigid_body_at(m, a, e->x);
-      rigid_body_wrench(&on, force, wrench);
-      rigid_body_move(&on, wrench);
-      rigid_body_velocities(&on, wrench, out);
+      double motion[MAX_WRENCH];
+      rigid_body b = rigid_body_at(m, a, e->x);
+      rigid_body_wrench(&b, force, motion);
+      rigid_body_move(&b, motion);
+      rigid_body_velocities(&b, motion, out);
       continue;
     }
     mass_inverse_assembly(m, a, force, out);
@@ -165,7 +202,7 @@ bool event_has_constraints(const contact_event *e) {
   return false;
 }
 
-void event_factor_constraints(contact_event *e, const double *x, bool all, arena *memory) {
+void event_factor_constraints(contact_event *e, const double *x, arena *memory) {
   const mechanics *m = e->mechanics;
   const carom_system *s = m->system;
   e->x = x;
@@ -173,15 +210,13 @@ void event_factor_constraints(contact_event *e, const double *x, bool all, arena
   e->factor = arena_doubles(memory, s->constraint_shape.start[s->row_count]);
   for (int t = 0; t < e->group.touched_count; t++) {
     int begin = touched_begin(e, t), end = touched_end(e, t);
-    if (!all && event_is_closed_form(e, touched_at(e, t))) continue;
+    if (event_is_closed_form(e, touched_at(e, t))) continue;
     constraints_arms(m, begin, end, x, e->arm);
     constraints_factor(m, begin, end, e->arm, METRIC_INERTIAL, e->factor);
   }
 }
 
-/* lambda = (J_E M^-1 J_E')^-1 lambda, push = -J_E' lambda, u = M^-1 push on one assembly, from the rows in
- * lambda */
-static void assembly_remove_rows(const contact_event *e, int t, mass_image *image) {
+void assembly_remove_rows(const contact_event *e, int t, mass_image *image) {
   const mechanics *m = e->mechanics;
   const assembly *a = touched_at(e, t);
   int d = m->system->dimension, begin = touched_begin(e, t), end = touched_end(e, t);
@@ -195,60 +230,34 @@ static void assembly_remove_rows(const contact_event *e, int t, mass_image *imag
   mass_inverse_assembly(m, a, image->push, image->u);
 }
 
-/* What constraints do inside a body does not move its centre, to the last bit. */
-static void keep_centre(const carom_system *s, const assembly *a, double *u) {
-  for (int i = 0; i < s->dimension; i++) {
-    double centre = u[a->points[0] * s->dimension + i];
-    for (int k = 0; k < a->point_count; k++) u[a->points[k] * s->dimension + i] -= centre;
-  }
-}
-
-mass_image event_remove_rows(const contact_event *e, const double *rows, double *values,
-                             arena *memory) {
+/* With P = M^ M = I - M^-1 J_E' N, N = (J_E M^-1 J_E')^-1 J_E, and q = v+_bar:
+ *   q' dP v = -(P'q)' dM^-1 (J_E' N v) - (N v)' dJ_E M^ q - (N M^-1 q)' dJ_E P v,
+ * which is the derivative of q' M^ r for an r whose image has u = P v, lambda = N v and
+ * push = -J_E' N v; and v_bar = P' q is the push of q's own image. J_E' N v = M (v - P v). */
+mass_image event_project(const contact_event *e, double *v, arena *memory) {
+  const mechanics *m = e->mechanics;
+  int d = m->system->dimension;
   mass_image image = mass_image_make(e, memory);
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched_at(e, t);
-    for (int r = a->first_row; r < a->first_row + a->row_count; r++) image.lambda[r] = rows[r];
-    assembly_remove_rows(e, t, &image);
-    if (event_is_closed_form(e, a)) keep_centre(e->mechanics->system, a, image.u);
-  }
-  event_add(e, 1, image.u, values);
-  return image;
-}
-
-void event_project(const contact_event *e, double *v, arena *scratch) {
-  const mechanics *m = e->mechanics;
-  int d = m->system->dimension;
-  arena_mark mark = arena_save(scratch);
-  mass_image image = mass_image_make(e, scratch);
-  for (int t = 0; t < e->group.touched_count; t++) {
-    const assembly *a = touched_at(e, t);
     if (event_is_closed_form(e, a)) {
-      rigid_body on = rigid_body_at(m, a, e->x);
-      rigid_body_project(&on, v);
-      continue;
+      double motion[MAX_WRENCH];
+      rigid_body b = rigid_body_at(m, a, e->x);
+      mass_apply_body(m, m->system->point_body[a->points[0]], v, image.push);
+      rigid_body_project(&b, motion, v);
+      rigid_image(m->system, &b, a, motion, &image);
+      for (int i = b.at; i < b.at + (d + 1) * d; i++) image.push[i] = -image.reaction[i];
+    } else {
+      constraints_apply(m, touched_begin(e, t), touched_end(e, t), e->arm, v, image.lambda);
+      assembly_remove_rows(e, t, &image);
+      for (int k = 0; k < a->point_count; k++)
+        for (int i = a->points[k] * d; i < (a->points[k] + 1) * d; i++) v[i] += image.u[i];
     }
-    constraints_apply(m, touched_begin(e, t), touched_end(e, t), e->arm, v, image.lambda);
-    assembly_remove_rows(e, t, &image);
-    for (int k = 0; k < a->point_count; k++)
-      for (int i = a->points[k] * d; i < (a->points[k] + 1) * d; i++) v[i] += image.u[i];
   }
-  arena_restore(scratch, mark);
-}
-
-mass_image event_project_again(const contact_event *e, double *v, arena *memory) {
-  double *rows = arena_doubles(memory, e->mechanics->system->row_count);
-  for (int t = 0; t < e->group.touched_count; t++)
-    constraints_apply(e->mechanics, touched_begin(e, t), touched_end(e, t), e->arm, v, rows);
-  mass_image image = event_remove_rows(e, rows, v, memory);
   event_copy(e, image.u, v);
   return image;
 }
 
-/* With P = I - M^-1 J_E' N, N = (J_E M^-1 J_E')^-1 J_E, and q = v+_bar:
- *   q' dP v = -(P'q)' dM^-1 (J_E' N v) - (N v)' dJ_E M^ q - (N M^-1 q)' dJ_E P v,
- * which is the derivative of q' M^ r for an r whose image has u = P v, lambda = N v and
- * push = -J_E' N v; and v_bar = P' q is the push of q's own image. */
 void event_project_vjp(const contact_event *e, const mass_image *projected, double *v_bar,
                        const event_cotangents *bars, arena *scratch) {
   arena_mark mark = arena_save(scratch);

@@ -90,9 +90,10 @@ void assembly_constrain(const contact_event *e, int assembly_index, double *out,
 
 /* M^ force on all touched assemblies, with what its derivative needs. */
 typedef struct mass_image {
-  double *u;      /* [D] M^ force */
-  double *push;   /* [D] force - J_E' lambda, so that u = M^-1 push */
-  double *lambda; /* [rows] */
+  double *u;        /* [D] M^ force */
+  double *push;     /* [D] force - J_E' lambda, so that u = M^-1 push */
+  double *lambda;   /* [rows]; of assemblies in closed form omega stands there */
+  double *reaction; /* [D] of assemblies in closed form: J_E' lambda */
 } mass_image;
 
 mass_image mass_image_of(const contact_event *e, const double *force, arena *memory);
@@ -114,21 +115,25 @@ void event_apply_impulse(const contact_event *e, const double *f, double *v, are
 /* Are there equality constraints on a touched assembly? */
 bool event_has_constraints(const contact_event *e);
 
-/* Puts the bodies at x: arms and factors of the constraints of touched assemblies, of all or of those
- * without a closed form. */
-void event_factor_constraints(contact_event *e, const double *x, bool all, arena *memory);
+/* Puts the bodies at x: arms and factors of the constraints of touched assemblies without a closed form. */
+void event_factor_constraints(contact_event *e, const double *x, arena *memory);
 
-/* values -= M^-1 J_E' (J_E M^-1 J_E')^-1 rows: the change that removes violations `rows` to first order
- * and is least in the metric of inertia. Returns the multipliers, what pushes, and the change, as
- * mass_image_vjp takes them. */
-mass_image event_remove_rows(const contact_event *e, const double *rows, double *values,
-                             arena *memory);
+/* The parts of images that belong to one touched assembly: of a force that stands in push, and of the
+ * derivative. */
+mass_image mass_image_make(const contact_event *e, arena *memory);
+void assembly_image(const contact_event *e, int t, mass_image *image);
+void assembly_image_vjp(const contact_event *e, int t, const mass_image *left,
+                        const mass_image *right, const event_cotangents *bars);
+
+/* The change that removes violations of the constraints to first order and is least in the metric of
+ * inertia, of an assembly without a closed form: u = -M^-1 J_E' lambda, lambda = (J_E M^-1 J_E')^-1 rows, from
+ * the rows in lambda; push = -J_E' lambda. */
+void assembly_remove_rows(const contact_event *e, int t, mass_image *image);
 
 /* v <- M^ M v = v - M^-1 J_E' (J_E M^-1 J_E')^-1 J_E v, which is what (C.2) makes of a velocity that
- * breaks the constraints; kinetic energy falls by that of the part that goes. With the image, for the
+ * breaks the constraints; kinetic energy falls by that of the part that goes. The image is for the
  * reverse, which turns v_bar of the velocity after into that of the velocity before. */
-void event_project(const contact_event *e, double *v, arena *scratch);
-mass_image event_project_again(const contact_event *e, double *v, arena *memory);
+mass_image event_project(const contact_event *e, double *v, arena *memory);
 void event_project_vjp(const contact_event *e, const mass_image *projected, double *v_bar,
                        const event_cotangents *bars, arena *scratch);
 

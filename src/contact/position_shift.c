@@ -2,6 +2,7 @@
 
 #include "base/nonnegative.h"
 #include "physics/constraints.h"
+#include "physics/rigid_body.h"
 
 #include <string.h>
 
@@ -19,11 +20,20 @@ typedef struct normal_matrix {
   double *values;
 } normal_matrix;
 
+/* epsilon of CMr, which A has on its diagonal and H has not */
+static double epsilon_of(const contact_event *e) {
+  return e->options->contact == CAROM_CMR ? e->mechanics->regularizer : 0;
+}
+
+/* H of an island of one contact. */
+static double single_entry(const contact_event *e, int island) {
+  return e->A[island][0] + SOFTNESS * e->mobility[island_begin(e, island)] - epsilon_of(e);
+}
+
 static normal_matrix normal_matrix_make(const contact_event *e, int island, arena *memory) {
   int d = e->mechanics->system->dimension;
   int begin = island_begin(e, island), size = island_end(e, island) - begin;
   const envelope *all = &e->shape[island];
-  double epsilon = e->options->contact == CAROM_CMR ? e->mechanics->regularizer : 0;
   int *first = ARENA_ARRAY(memory, int, size);
   for (int i = 0; i < size; i++) first[i] = all->first[i * d] / d;
   normal_matrix h = {.shape = envelope_make(size, first, memory)};
@@ -31,20 +41,28 @@ static normal_matrix normal_matrix_make(const contact_event *e, int island, aren
   for (int i = 0; i < size; i++) {
     for (int j = first[i]; j <= i; j++)
       h.values[envelope_at(&h.shape, i, j)] = e->A[island][envelope_at(all, i * d, j * d)];
-    h.values[envelope_at(&h.shape, i, i)] += SOFTNESS * e->mobility[begin + i] - epsilon;
+    h.values[envelope_at(&h.shape, i, i)] += SOFTNESS * e->mobility[begin + i] - epsilon_of(e);
   }
   return h;
+}
+
+/* delta: how far a contact is to open. */
+static double wish(const contact_event *e, int c) {
+  return -e->group.contacts[c].gap / e->options->compensation_steps;
 }
 
 static bool solve_pushes(const contact_event *e, double *push, arena *scratch) {
   bool solved = true;
   for (int island = 0; island < e->group.island_count; island++) {
-    arena_mark mark = arena_save(scratch);
     int begin = island_begin(e, island), size = island_end(e, island) - begin;
+    if (size == 1) {
+      push[begin] = wish(e, begin) / single_entry(e, island);
+      continue;
+    }
+    arena_mark mark = arena_save(scratch);
     normal_matrix h = normal_matrix_make(e, island, scratch);
     double *delta = arena_doubles(scratch, size);
-    for (int i = 0; i < size; i++)
-      delta[i] = -e->group.contacts[begin + i].gap / e->options->compensation_steps;
+    for (int i = 0; i < size; i++) delta[i] = wish(e, begin + i);
     solved = nonnegative_solve(&h.shape, h.values, delta, push + begin, scratch) && solved;
     arena_restore(scratch, mark);
   }
@@ -78,22 +96,30 @@ static double *force_of(const contact_event *e, const double *rows, arena *memor
   return force;
 }
 
-/* x+ = x' - M^-1 J_E' (J_E M^-1 J_E')^-1 Phi(x'), with matrices of x */
-static void move_back(const contact_event *e, bool again, moved_state *moved, arena *memory) {
+/* x+ = x' - M^-1 J_E' (J_E M^-1 J_E')^-1 Phi(x'), with matrices of x; free bodies in closed form */
+static void move_back(const contact_event *e, moved_state *moved, arena *memory) {
   const mechanics *m = e->mechanics;
   const carom_system *s = m->system;
   double *arm = arena_doubles(memory, s->constraint_count * s->dimension);
-  double *rows = arena_doubles(memory, s->row_count);
-  for (int t = 0; t < e->group.touched_count; t++) {
-    int begin = touched_begin(e, t), end = touched_end(e, t);
-    constraints_arms(m, begin, end, moved->apart, arm);
-    constraints_values(m, begin, end, arm, rows);
-  }
+  moved->correction = mass_image_make(e, memory);
   moved->x = arena_doubles(memory, s->coordinate_count);
   event_copy(e, moved->x, moved->apart);
-  moved->correction = event_remove_rows(e, rows, moved->x, memory);
+  for (int t = 0; t < e->group.touched_count; t++) {
+    const assembly *a = touched_at(e, t);
+    int begin = touched_begin(e, t), end = touched_end(e, t), d = s->dimension;
+    if (event_is_closed_form(e, a)) {
+      rigid_body_straighten(m, a, moved->x);
+      continue;
+    }
+    constraints_arms(m, begin, end, moved->apart, arm);
+    constraints_values(m, begin, end, arm, moved->correction.lambda);
+    assembly_remove_rows(e, t, &moved->correction);
+    for (int k = 0; k < a->point_count; k++)
+      for (int i = a->points[k] * d; i < (a->points[k] + 1) * d; i++)
+        moved->x[i] += moved->correction.u[i];
+  }
   moved->there = *e;
-  event_factor_constraints(&moved->there, moved->x, again, memory);
+  event_factor_constraints(&moved->there, moved->x, memory);
 }
 
 /* For the reverse, again, with what that needs. */
@@ -110,7 +136,7 @@ static moved_state move(const contact_event *e, const double *push, bool again, 
   event_copy(e, moved.apart, e->x);
   event_add(e, 1, moved.shift.u, moved.apart);
   moved.x = moved.apart;
-  if (event_has_constraints(e)) move_back(e, again, &moved, memory);
+  if (event_has_constraints(e)) move_back(e, &moved, memory);
   return moved;
 }
 
@@ -137,17 +163,23 @@ static void move_back_vjp(const contact_event *e, const moved_state *moved, cons
   // v+
   double *turned = arena_doubles(scratch, s->coordinate_count);
   event_copy(e, turned, v);
-  mass_image projected = event_project_again(&moved->there, turned, scratch);
+  mass_image projected = event_project(&moved->there, turned, scratch);
   event_cotangents at_end = {.x = x_bar, .theta = bars->theta};
   event_project_vjp(&moved->there, &projected, v_bar, &at_end, scratch);
 
   // x+: by its matrices, then by Phi(x')
-  mass_image image = mass_image_of(e, x_bar, scratch);
-  mass_image_vjp(e, &image, &moved->correction, bars);
+  mass_image image = mass_image_make(e, scratch);
   double *arm = arena_doubles(scratch, s->constraint_count * s->dimension);
+  event_copy(e, image.push, x_bar);
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched_at(e, t);
     int begin = touched_begin(e, t), end = touched_end(e, t);
+    if (event_is_closed_form(e, a)) {
+      rigid_body_straighten_vjp(m, a, moved->apart, x_bar, bars->theta);
+      continue;
+    }
+    assembly_image(e, t, &image);
+    assembly_image_vjp(e, t, &image, &moved->correction, bars);
     constraints_arms(m, begin, end, moved->apart, arm);
     for (int r = a->first_row; r < a->first_row + a->row_count; r++)
       image.lambda[r] = -image.lambda[r];
@@ -161,6 +193,10 @@ static double *pushes_vjp(const contact_event *e, const double *push, const doub
   double *p = arena_doubles(memory, e->group.count);
   for (int island = 0; island < e->group.island_count; island++) {
     int begin = island_begin(e, island);
+    if (island_end(e, island) - begin == 1) {
+      p[begin] = push_bar[begin] / single_entry(e, island);
+      continue;
+    }
     normal_matrix h = normal_matrix_make(e, island, memory);
     nonnegative_solve_vjp(&h.shape, h.values, push + begin, push_bar + begin, p + begin, memory);
   }

@@ -194,29 +194,29 @@ void mass_inverse(const mechanics *m, const double *force, double *out) {
   for (int i = 0; i < m->system->body_count; i++) mass_inverse_body(m, i, force, out);
 }
 
-void mass_apply(const mechanics *m, const double *velocity, double *out) {
-  const carom_system *s = m->system;
-  int d = s->dimension;
-  for (int i = 0; i < s->body_count; i++) {
-    const body *b = &s->bodies[i];
-    const double *v = velocity + b->first_point * d;
-    double *o = out + b->first_point * d;
-    double mass = 1 / m->inverse_mass[i];
-    // M = m [[1 + sum lambda, -lambda'], [-lambda, diag lambda]]
-    for (int j = 0; j < d; j++) {
-      double centre = v[j];
-      for (int k = 1; k < b->point_count; k++) {
-        double lambda = 1 / m->inverse_moment[i * d + k - 1];
-        double relative = lambda * (v[k * d + j] - v[j]);
-        centre -= relative;
-        o[k * d + j] = mass * relative;
-      }
-      o[j] = mass * centre;
+void mass_apply_body(const mechanics *m, int body_index, const double *velocity, double *out) {
+  int d = m->system->dimension;
+  const body *b = &m->system->bodies[body_index];
+  const double *v = velocity + b->first_point * d;
+  double *o = out + b->first_point * d;
+  double mass = 1 / m->inverse_mass[body_index];
+  // M = m [[1 + sum lambda, -lambda'], [-lambda, diag lambda]]
+  for (int j = 0; j < d; j++) {
+    double centre = v[j];
+    for (int k = 1; k < b->point_count; k++) {
+      double lambda = 1 / m->inverse_moment[body_index * d + k - 1];
+      double relative = lambda * (v[k * d + j] - v[j]);
+      centre -= relative;
+      o[k * d + j] = mass * relative;
     }
+    o[j] = mass * centre;
   }
 }
 
-/* theta_bar += d(left' M^-1 right) / d(log m, log lambda) */
+void mass_apply(const mechanics *m, const double *velocity, double *out) {
+  for (int i = 0; i < m->system->body_count; i++) mass_apply_body(m, i, velocity, out);
+}
+
 void mass_inverse_body_vjp(const mechanics *m, int body_index, const double *left,
                            const double *right, double *theta_bar) {
   const carom_system *s = m->system;

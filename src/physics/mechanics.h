@@ -48,7 +48,8 @@ void mass_inverse_body(const mechanics *m, int body_index, const double *force, 
 void mass_inverse_assembly(const mechanics *m, const assembly *a, const double *force, double *out);
 void mass_inverse(const mechanics *m, const double *force, double *out);
 
-/* out = M velocity. */
+/* out = M velocity, of one body or of all; out may be velocity. */
+void mass_apply_body(const mechanics *m, int body_index, const double *velocity, double *out);
 void mass_apply(const mechanics *m, const double *velocity, double *out);
 
 /* theta_bar += derivative of left' M^-1 right by the log-masses and log-moments, with left and

@@ -110,15 +110,114 @@ void rigid_body_velocities(const rigid_body *b, const double motion[MAX_WRENCH],
   turn_tips(b, motion + b->dimension, v + b->at);
 }
 
+/* tips m lambda_k (v_k - v_0), the centre what is left of the whole */
+void rigid_body_momenta(const rigid_body *b, const double motion[MAX_WRENCH], double *momenta) {
+  int d = b->dimension;
+  double *centre = momenta + b->at;
+  for (int i = 0; i < d; i++) centre[i] = 0;
+  turn_tips(b, motion + d, centre);
+  for (int i = 0; i < d; i++) centre[i] = b->mass * motion[i];
+  for (int k = 0; k < d; k++)
+    for (int i = 0; i < d; i++) {
+      double *tip = centre + (k + 1) * d + i;
+      *tip *= b->mass * b->moment[k];
+      centre[i] -= *tip;
+    }
+}
+
 /* The momenta of the tips beside the centre are m lambda_k (v_k - v_0); the centre's own velocity is that
  * of the whole momentum already. */
-void rigid_body_project(const rigid_body *b, double *v) {
+void rigid_body_project(const rigid_body *b, double motion[MAX_WRENCH], double *v) {
   int d = b->dimension;
-  double momentum[MAX_DIMENSION * MAX_DIMENSION], omega[3];
+  double momentum[MAX_DIMENSION * MAX_DIMENSION];
   for (int k = 0; k < d; k++)
     for (int i = 0; i < d; i++)
       momentum[k * d + i] = b->mass * b->moment[k] * (v[b->at + (k + 1) * d + i] - v[b->at + i]);
-  torque_of(b, momentum, omega);
-  turn_rate(b, omega);
-  turn_tips(b, omega, v + b->at);
+  for (int i = 0; i < d; i++) motion[i] = v[b->at + i];
+  torque_of(b, momentum, motion + d);
+  turn_rate(b, motion + d);
+  turn_tips(b, motion + d, v + b->at);
+}
+
+void rigid_body_axes_vjp(const rigid_body *b, const double *reaction, const double *omega,
+                         double *x_bar) {
+  int d = b->dimension;
+  double *centre = x_bar + b->at;
+  for (int k = 1; k <= d; k++) {
+    const double *f = reaction + b->at + k * d;
+    double cross[3];
+    if (d == 2) {
+      cross[0] = f[1] * omega[0];
+      cross[1] = -f[0] * omega[0];
+    } else {
+      cross[0] = f[1] * omega[2] - f[2] * omega[1];
+      cross[1] = f[2] * omega[0] - f[0] * omega[2];
+      cross[2] = f[0] * omega[1] - f[1] * omega[0];
+    }
+    for (int i = 0; i < d; i++) {
+      centre[k * d + i] += cross[i];
+      centre[i] -= cross[i];
+    }
+  }
+}
+
+/* C = E'E - 1 */
+static void shear_of(const rigid_body *b, double C[MAX_DIMENSION][MAX_DIMENSION]) {
+  int d = b->dimension;
+  for (int l = 0; l < d; l++)
+    for (int k = 0; k < d; k++) {
+      C[l][k] = l == k ? -1 : 0;
+      for (int i = 0; i < d; i++) C[l][k] += b->axis[l * d + i] * b->axis[k * d + i];
+    }
+}
+
+/* lambda_l / (lambda_k + lambda_l) */
+static double share_of(const rigid_body *b, int l, int k) {
+  return b->moment[l] / (b->moment[k] + b->moment[l]);
+}
+
+void rigid_body_straighten(const mechanics *m, const assembly *a, double *x) {
+  rigid_body b = rigid_body_at(m, a, x);
+  double C[MAX_DIMENSION][MAX_DIMENSION];
+  int d = b.dimension;
+  shear_of(&b, C);
+  for (int k = 0; k < d; k++)
+    for (int l = 0; l < d; l++)
+      for (int i = 0; i < d; i++)
+        x[b.at + (k + 1) * d + i] -= share_of(&b, l, k) * C[l][k] * b.axis[l * d + i];
+}
+
+/* in the forward pass this was x_k += sum_l e_l G_lk, G_lk = -share_lk C_lk, C_lk = e_l.e_k - 1_lk; so now
+ *   G_bar_lk = e_l.x_bar_k,   e_bar_l = sum_k G_lk x_bar_k + sum_k (C_bar_lk + C_bar_kl) e_k,
+ * and the share changes by share_lk share_kl with log lambda_l, by minus that with log lambda_k */
+void rigid_body_straighten_vjp(const mechanics *m, const assembly *a, const double *x,
+                               double *x_bar, double *theta_bar) {
+  const carom_system *s = m->system;
+  rigid_body b = rigid_body_at(m, a, x);
+  int d = b.dimension;
+  double C[MAX_DIMENSION][MAX_DIMENSION], e_bar[MAX_DIMENSION * MAX_DIMENSION] = {0};
+  double *moment_bar =
+      theta_bar + s->segments[CAROM_LOG_MOMENT].offset + s->point_body[a->points[0]] * d;
+  shear_of(&b, C);
+  for (int k = 0; k < d; k++)
+    for (int l = 0; l < d; l++) {
+      const double *tip_bar = x_bar + b.at + (k + 1) * d;
+      double G_bar = 0, share = share_of(&b, l, k);
+      for (int i = 0; i < d; i++) {
+        G_bar += b.axis[l * d + i] * tip_bar[i];
+        e_bar[l * d + i] -= share * C[l][k] * tip_bar[i];
+      }
+      for (int i = 0; i < d; i++) {
+        e_bar[l * d + i] -= share * G_bar * b.axis[k * d + i];
+        e_bar[k * d + i] -= share * G_bar * b.axis[l * d + i];
+      }
+      double turn = C[l][k] * G_bar * share * (1 - share);
+      moment_bar[l] -= turn;
+      moment_bar[k] += turn;
+    }
+  for (int k = 0; k < d; k++)
+    for (int i = 0; i < d; i++) {
+      x_bar[b.at + (k + 1) * d + i] += e_bar[k * d + i];
+      x_bar[b.at + i] -= e_bar[k * d + i];
+    }
 }

@@ -36,7 +36,25 @@ void rigid_body_wrench(const rigid_body *b, const double *force, double wrench[M
 void rigid_body_move(const rigid_body *b, double wrench[MAX_WRENCH]);
 void rigid_body_velocities(const rigid_body *b, const double motion[MAX_WRENCH], double *v);
 
+/* Momenta M v [D] of its points in a motion. */
+void rigid_body_momenta(const rigid_body *b, const double motion[MAX_WRENCH], double *momenta);
+
 /* v = M^ M v: the rigid motion with the same momentum and angular momentum. */
-void rigid_body_project(const rigid_body *b, double *v);
+void rigid_body_project(const rigid_body *b, double motion[MAX_WRENCH], double *v);
+
+/* x_bar += what the term force' dM^ (...) of a scalar gives through the axes: tips get reaction x omega, the
+ * centre the opposite. */
+void rigid_body_axes_vjp(const rigid_body *b, const double *reaction, const double *omega,
+                         double *x_bar);
+
+/* Takes the tips of such an assembly back to unit axes at right angles, to second order of what they are off
+ * by, C = E'E - 1 for E = (e_1, ...): with the least motion in the metric of inertia,
+ *
+ *   e_k += sum_l e_l G_lk,   G_lk = -C_lk lambda_l / (lambda_k + lambda_l)
+ *
+ * so that E'dE + dE'E = -C. The reverse is given x before; x_bar is that after on entry, before on return. */
+void rigid_body_straighten(const mechanics *m, const assembly *a, double *x);
+void rigid_body_straighten_vjp(const mechanics *m, const assembly *a, const double *x,
+                               double *x_bar, double *theta_bar);
 
 #endif
