@@ -167,7 +167,25 @@ static void test_hinges(void **state) {
   assert_int_equal(bad, 0);
 }
 
+/* A leg and a trapdoor that went to 1e52 and beyond. */
+static void test_cases(void **state) {
+  (void)state;
+  const char *const names[] = {"hingeleg", "trapdoor"};
+  for (int k = 0; k < 4; k++) {
+    char path[256];
+    stepper s;
+    snprintf(path, sizeof path, CAROM_TEST_DATA "/cases/%s.json", names[k / 2]);
+    stepper_open(&s, load_system(path));
+    s.options.dynamics = (carom_dynamics)(k % 2);
+    stepper_run(&s, 400);
+    assert_true(s.finite && s.events > 200);
+    assert_int_equal(s.failed, 0);
+    assert_true(s.impulse < 1e-12 && s.most < 1e-5 && s.energy < s.first);
+    stepper_close(&s);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_hinges)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_hinges), cmocka_unit_test(test_cases)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,12 +35,19 @@ static double largest(const double *values, int count) {
  * many there are. */
 static int find_wrong(const envelope *shape, const double *H, const bool *free, const double *r,
                       const double *z, bool *wrong, double *gradient) {
-  int count = 0;
+  int count = 0, zero_count = 0;
   double least_z = -ROUNDING * largest(z, shape->size);
+  for (int i = 0; i < shape->size; i++) {
+    wrong[i] = free[i] && z[i] < least_z;
+    count += wrong[i];
+    zero_count += !free[i];
+  }
+  if (zero_count == 0) return count;
   double least_gradient = -ROUNDING * largest(r, shape->size);
   envelope_multiply(shape, H, z, gradient);
   for (int i = 0; i < shape->size; i++) {
-    wrong[i] = free[i] ? z[i] < least_z : gradient[i] - r[i] < least_gradient;
+    if (free[i]) continue;
+    wrong[i] = gradient[i] - r[i] < least_gradient;
     count += wrong[i];
   }
   return count;

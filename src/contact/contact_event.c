@@ -163,7 +163,11 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   if (event_shifts(e)) position_shift_vjp(e, after, impulses->push, v_bar, &bars, scratch);
 
   // restitution: v_C* entered as b = J v' - v_C*
+  double *response = arena_doubles(scratch, s->coordinate_count);
+  event_copy(e, response, v_bar);
+  event_respond(e, response, scratch);
   phase_cotangents phase = {.v = v_bar,
+                            .response = response,
                             .f = arena_zeros(scratch, e->size),
                             .p = arena_doubles(scratch, e->size),
                             .mu = arena_doubles(scratch, count),

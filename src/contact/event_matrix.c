@@ -1,7 +1,6 @@
 #include "contact/event_matrix.h"
 
 #include "physics/constraints.h"
-#include "physics/rigid_body.h"
 
 /* An axis of contact space that keeps less than this share of the mobility which it would have without
  * the constraints is held by them: the difference that A has there is rounding. Axes held at every x
@@ -192,17 +191,16 @@ static void place_wrenches(const contact_event *e, block_place at, int size, con
 }
 
 /* The same of a rigid body by the wrenches of its contacts, [count][dimension][MAX_WRENCH]. */
-static void add_rigid_body(const contact_event *e, const touched_assembly *on, const int *island_of,
-                           response_scratch *w, arena *memory) {
+static void add_rigid_body(const contact_event *e, const rigid_body *b, const touched_assembly *on,
+                           const int *island_of, response_scratch *w, arena *memory) {
   const carom_system *s = e->mechanics->system;
   const assembly *a = &s->assemblies[on->assembly];
   int d = s->dimension, stride = d * MAX_WRENCH;
-  rigid_body b = rigid_body_at(e->mechanics, a, e->x);
   double *wrench = arena_doubles(memory, on->count * stride);
   for (int j = 0; j < on->count; j++)
     for (int i = 0; i < d; i++) {
       row_force(s, &e->group.contacts[on->contacts[j]], on->assembly, i, w->force);
-      rigid_body_wrench(&b, w->force, wrench + j * stride + i * MAX_WRENCH);
+      rigid_body_wrench(b, w->force, wrench + j * stride + i * MAX_WRENCH);
       mass_inverse_assembly(e->mechanics, a, w->force, w->velocity);
       w->unheld[on->contacts[j] * d + i] += assembly_dot(s, a, w);
     }
@@ -211,14 +209,14 @@ static void add_rigid_body(const contact_event *e, const touched_assembly *on, c
     int column = on->contacts[j];
     for (int i = 0; i < d; i++) {
       const double *row = wrench + j * stride + i * MAX_WRENCH;
-      for (int k = 0; k < b.size; k++) motion[i * MAX_WRENCH + k] = row[k];
-      rigid_body_move(&b, motion + i * MAX_WRENCH);
-      for (int k = 0; k < b.size; k++)
+      for (int k = 0; k < b->size; k++) motion[i * MAX_WRENCH + k] = row[k];
+      rigid_body_move(b, motion + i * MAX_WRENCH);
+      for (int k = 0; k < b->size; k++)
         w->moved[column * d + i] += row[k] * motion[i * MAX_WRENCH + k];
     }
     for (int i = j; i < on->count; i++) {
       block_place at = {on->assembly, island_of[column], on->contacts[i], column};
-      place_wrenches(e, at, b.size, wrench + i * stride, motion);
+      place_wrenches(e, at, b->size, wrench + i * stride, motion);
     }
   }
 }
@@ -230,8 +228,8 @@ static void add_assemblies(contact_event *e, response_scratch *work, arena *memo
   for (int t = 0; t < e->group.touched_count; t++) {
     const touched_assembly *on = &e->group.touched[t];
     arena_mark mark = arena_save(memory);
-    if (event_is_closed_form(e, touched_at(e, t))) {
-      add_rigid_body(e, on, island_of, work, memory);
+    if (rigid_at(e, t) != NULL) {
+      add_rigid_body(e, rigid_at(e, t), on, island_of, work, memory);
       arena_restore(memory, mark);
       continue;
     }

@@ -1,7 +1,6 @@
 #include "contact/event_operators.h"
 
 #include "physics/constraints.h"
-#include "physics/rigid_body.h"
 
 /* ---- vectors over the points of touched assemblies -------------------------------------------- */
 
@@ -92,10 +91,6 @@ void assembly_constrain(const contact_event *e, int assembly_index, double *out,
   mass_inverse_assembly(m, a, push, out);
 }
 
-bool event_is_closed_form(const contact_event *e, const assembly *a) {
-  return !event_is_papers(e) && assembly_is_rigid_body(e->mechanics->system, a);
-}
-
 mass_image mass_image_make(const contact_event *e, arena *memory) {
   const carom_system *s = e->mechanics->system;
   double *vectors = arena_doubles(memory, 3 * s->coordinate_count + s->row_count);
@@ -107,9 +102,9 @@ mass_image mass_image_make(const contact_event *e, arena *memory) {
 
 /* The image of a rigid body that moves so: push = M u, what is left of the forces that stand in push
  * reacts. */
-static void rigid_image(const carom_system *s, const rigid_body *b, const assembly *a,
-                        const double motion[MAX_WRENCH], mass_image *image) {
-  int d = s->dimension;
+static void rigid_image(const rigid_body *b, const assembly *a, const double motion[MAX_WRENCH],
+                        mass_image *image) {
+  int d = b->dimension;
   for (int i = b->at; i < b->at + (d + 1) * d; i++) image->reaction[i] = image->push[i];
   rigid_body_momenta(b, motion, image->push);
   for (int i = b->at; i < b->at + (d + 1) * d; i++) image->reaction[i] -= image->push[i];
@@ -119,13 +114,13 @@ static void rigid_image(const carom_system *s, const rigid_body *b, const assemb
 void assembly_image(const contact_event *e, int t, mass_image *image) {
   const mechanics *m = e->mechanics;
   const assembly *a = touched_at(e, t);
-  if (event_is_closed_form(e, a)) {
+  const rigid_body *b = rigid_at(e, t);
+  if (b != NULL) {
     double motion[MAX_WRENCH];
-    rigid_body b = rigid_body_at(m, a, e->x);
-    rigid_body_wrench(&b, image->push, motion);
-    rigid_body_move(&b, motion);
-    rigid_body_velocities(&b, motion, image->u);
-    rigid_image(m->system, &b, a, motion, image);
+    rigid_body_wrench(b, image->push, motion);
+    rigid_body_move(b, motion);
+    rigid_body_velocities(b, motion, image->u);
+    rigid_image(b, a, motion, image);
     return;
   }
   mass_inverse_assembly(m, a, image->push, image->u);
@@ -146,10 +141,10 @@ void assembly_image_vjp(const contact_event *e, int t, const mass_image *left,
   const mechanics *m = e->mechanics;
   const assembly *a = touched_at(e, t);
   mass_inverse_assembly_vjp(m, a, left->push, right->push, bars->theta);
-  if (event_is_closed_form(e, a)) {
-    rigid_body b = rigid_body_at(m, a, e->x);
-    rigid_body_axes_vjp(&b, right->reaction, left->lambda + a->first_row, bars->x);
-    rigid_body_axes_vjp(&b, left->reaction, right->lambda + a->first_row, bars->x);
+  const rigid_body *b = rigid_at(e, t);
+  if (b != NULL) {
+    rigid_body_axes_vjp(b, right->reaction, left->lambda + a->first_row, bars->x);
+    rigid_body_axes_vjp(b, left->reaction, right->lambda + a->first_row, bars->x);
     return;
   }
   int begin = touched_begin(e, t), end = touched_end(e, t);
@@ -168,16 +163,15 @@ void event_respond(const contact_event *e, double *force, arena *scratch) {
   double *out = arena_doubles(scratch, m->system->coordinate_count);
   double *lambda = arena_doubles(scratch, m->system->row_count);
   for (int t = 0; t < e->group.touched_count; t++) {
-    const assembly *a = touched_at(e, t);
-    if (event_is_closed_form(e, a)) {
+    const rigid_body *b = rigid_at(e, t);
+    if (b != NULL) {
       double motion[MAX_WRENCH];
-      rigid_body b = rigid_body_at(m, a, e->x);
-      rigid_body_wrench(&b, force, motion);
-      rigid_body_move(&b, motion);
-      rigid_body_velocities(&b, motion, out);
+      rigid_body_wrench(b, force, motion);
+      rigid_body_move(b, motion);
+      rigid_body_velocities(b, motion, out);
       continue;
     }
-    mass_inverse_assembly(m, a, force, out);
+    mass_inverse_assembly(m, touched_at(e, t), force, out);
     assembly_constrain(e, e->group.touched[t].assembly, out, force, lambda);
   }
   event_copy(e, force, out);
@@ -208,9 +202,15 @@ void event_factor_constraints(contact_event *e, const double *x, arena *memory) 
   e->x = x;
   e->arm = arena_doubles(memory, s->constraint_count * s->dimension);
   e->factor = arena_doubles(memory, s->constraint_shape.start[s->row_count]);
+  if (!event_is_papers(e)) e->rigid = ARENA_ARRAY(memory, rigid_body, e->group.touched_count);
   for (int t = 0; t < e->group.touched_count; t++) {
     int begin = touched_begin(e, t), end = touched_end(e, t);
-    if (event_is_closed_form(e, touched_at(e, t))) continue;
+    const assembly *a = touched_at(e, t);
+    if (e->rigid != NULL) {
+      e->rigid[t].size = 0;
+      if (assembly_is_rigid_body(s, a)) e->rigid[t] = rigid_body_at(m, a, x);
+      if (e->rigid[t].size > 0) continue;
+    }
     constraints_arms(m, begin, end, x, e->arm);
     constraints_factor(m, begin, end, e->arm, METRIC_INERTIAL, e->factor);
   }
@@ -240,13 +240,13 @@ mass_image event_project(const contact_event *e, double *v, arena *memory) {
   mass_image image = mass_image_make(e, memory);
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched_at(e, t);
-    if (event_is_closed_form(e, a)) {
+    const rigid_body *b = rigid_at(e, t);
+    if (b != NULL) {
       double motion[MAX_WRENCH];
-      rigid_body b = rigid_body_at(m, a, e->x);
       mass_apply_body(m, m->system->point_body[a->points[0]], v, image.push);
-      rigid_body_project(&b, motion, v);
-      rigid_image(m->system, &b, a, motion, &image);
-      for (int i = b.at; i < b.at + (d + 1) * d; i++) image.push[i] = -image.reaction[i];
+      rigid_body_project(b, motion, v);
+      rigid_image(b, a, motion, &image);
+      for (int i = b->at; i < b->at + (d + 1) * d; i++) image.push[i] = -image.reaction[i];
     } else {
       constraints_apply(m, touched_begin(e, t), touched_end(e, t), e->arm, v, image.lambda);
       assembly_remove_rows(e, t, &image);

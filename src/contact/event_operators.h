@@ -10,6 +10,7 @@
 
 #include "contact/contact_group.h"
 #include "contact/program_log.h"
+#include "physics/rigid_body.h"
 
 /* Everything of an event that depends on x and the parameters only. */
 typedef struct contact_event {
@@ -17,13 +18,14 @@ typedef struct contact_event {
   const carom_rollout_options *options;
   const double *x;
   contact_group group;
-  int size;              /* C = contacts * dimension */
-  double *arm;           /* of the constraints of the touched assemblies */
-  double *factor;        /* of J_E M^-1 J_E' there */
-  double *geometric;     /* factor of J_E J_E' there, where v_C* needs it; else NULL */
-  double *mobility;      /* [count] J_n M^-1 J_n', as if there were no constraints, where bodies are
+  int size;          /* C = contacts * dimension */
+  rigid_body *rigid; /* [touched_count] assemblies whose M^ is in closed form; size 0: it is not */
+  double *arm;       /* of the constraints of the other touched assemblies */
+  double *factor;    /* of J_E M^-1 J_E' there */
+  double *geometric; /* factor of J_E J_E' there, where v_C* needs it; else NULL */
+  double *mobility;  /* [count] J_n M^-1 J_n', as if there were no constraints, where bodies are
                             moved apart; else NULL */
-  double *mu;            /* [count] */
+  double *mu;        /* [count] */
   double *restitution;   /* [count] */
   envelope *shape;       /* [island_count] of A */
   double **A;            /* [island_count], epsilon included */
@@ -70,6 +72,12 @@ static inline int touched_end(const contact_event *e, int t) {
   return e->mechanics->assembly_constraint[e->group.touched[t].assembly + 1];
 }
 
+/* The rigid body that is all of a touched assembly, with its M^ in closed form; NULL: it is not one, or the
+ * event is the paper's, which keeps the bits that it had. */
+static inline const rigid_body *rigid_at(const contact_event *e, int t) {
+  return e->rigid != NULL && e->rigid[t].size > 0 ? &e->rigid[t] : NULL;
+}
+
 /* to = from, to = 0, to += scale * from */
 void event_copy(const contact_event *e, double *to, const double *from);
 void event_zero(const contact_event *e, double *to);
@@ -102,10 +110,6 @@ mass_image mass_image_of(const contact_event *e, const double *force, arena *mem
 void mass_image_vjp(const contact_event *e, const mass_image *left, const mass_image *right,
                     const event_cotangents *bars);
 
-/* Has an assembly its M^ in closed form (physics/rigid_body.h)? The paper's event keeps the bits that it
- * had. */
-bool event_is_closed_form(const contact_event *e, const assembly *a);
-
 /* M^ force on all touched assemblies, in place, by closed form where there is one. */
 void event_respond(const contact_event *e, double *force, arena *scratch);
 
@@ -115,7 +119,7 @@ void event_apply_impulse(const contact_event *e, const double *f, double *v, are
 /* Are there equality constraints on a touched assembly? */
 bool event_has_constraints(const contact_event *e);
 
-/* Puts the bodies at x: arms and factors of the constraints of touched assemblies without a closed form. */
+/* Puts the bodies at x: those in closed form, arms and factors of the constraints of the others. */
 void event_factor_constraints(contact_event *e, const double *x, arena *memory);
 
 /* The parts of images that belong to one touched assembly: of a force that stands in push, and of the

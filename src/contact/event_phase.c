@@ -51,21 +51,19 @@ static bool is_settled(const contact_event *e, const phase_problem *problem, int
 static const double NO_SLIDING = 1e-10;
 
 /* f = 0. States are those that bounds just above 0 would find, as far as they can be told without solving
- * for them: all contacts are at their bound, and those slide that did in the phase before. So the
- * derivative by the bound is that to the right, and all others are zero. */
-static void settle(const contact_event *e, const phase_problem *problem, int island,
-                   cone_solution *solution) {
-  const cone_program program = phase_program(e, problem, island);
-  memset(solution->f, 0, sizeof(double) * (size_t)program.shape.size);
-  memset(solution->dual, 0, sizeof(double) * (size_t)(program.shape.size + program.contact_count));
-  for (int c = 0; c < program.contact_count; c++) {
+ * for them: all contacts are at their bound, and those slide that did at the end of the phase before. So
+ * the derivative by the bound is that to the right, and all others are zero. */
+static void settle(const cone_program *program, bool singular, cone_solution *solution) {
+  size_t size = (size_t)program->shape.size;
+  memset(solution->f, 0, sizeof(double) * size);
+  memset(solution->dual, 0, sizeof(double) * (size + (size_t)program->contact_count));
+  for (int c = 0; c < program->contact_count; c++) {
     double sliding = 0;
-    for (int k = 1; k < program.dimension; k++)
-      sliding = fmax(sliding, fabs(program.b[c * program.dimension + k]));
-    solution->state[c] = sliding > NO_SLIDING * program.scale ? BOUND_SLIDE : BOUND_STICK;
+    for (int k = 1; k < program->dimension; k++)
+      sliding = fmax(sliding, fabs(program->b[c * program->dimension + k]));
+    solution->state[c] = sliding > NO_SLIDING * program->scale ? BOUND_SLIDE : BOUND_STICK;
   }
-  solution->info = (carom_cone_info){.status = CAROM_CONE_SOLVED,
-                                     .singular = problem->settled->info[island].singular};
+  solution->info = (carom_cone_info){.status = CAROM_CONE_SOLVED, .singular = singular};
 }
 
 /* The program of an island by the friction law of the event, and its derivative. */
@@ -92,7 +90,7 @@ void phase_solve(const contact_event *e, const phase_problem *problem, phase_sol
     cone_program program = phase_program(e, problem, island);
     cone_solution solution = island_solution(e, all, island);
     if (is_settled(e, problem, island)) {
-      settle(e, problem, island, &solution);
+      settle(&program, problem->settled->info[island].singular, &solution);
       all->info[island] = solution.info;
       continue;
     }
@@ -160,7 +158,7 @@ void phase_vjp(const contact_event *e, const phase_problem *problem, const phase
 
   // f_bar += J M^ v_bar
   double *rows = arena_doubles(scratch, e->size);
-  event_jacobian(e, mass_image_of(e, phase->v, scratch).u, rows);
+  event_jacobian(e, phase->response, rows);
   for (int i = 0; i < e->size; i++) phase->f[i] += rows[i];
 
   // p; b is constant along held axes, and that A is too needs no care, since terms with M^ J_i' vanish
@@ -173,11 +171,13 @@ void phase_vjp(const contact_event *e, const phase_problem *problem, const phase
   event_jacobian_transpose(e, rows, phase->v);
 
   // alpha' dM^ (J' f), J_bar += f (x) M^ alpha - p (x) v+
-  double *force = arena_zeros(scratch, s->coordinate_count);
+  double *force = arena_doubles(scratch, s->coordinate_count);
+  event_zero(e, force);
   event_jacobian_transpose(e, f, force);
   mass_image alpha = mass_image_of(e, phase->v, scratch);
   mass_image beta = mass_image_of(e, force, scratch);
   mass_image_vjp(e, &alpha, &beta, bars);
+  event_copy(e, phase->response, alpha.u);
   event_jacobian_outer(e, 1, f, alpha.u, bars->blocks);
   event_jacobian_outer(e, -1, p, v_after, bars->blocks);
   for (int k = 0; k < cone.pair_count; k++) pair_vjp(e, &cone.pair[k], bars, scratch);

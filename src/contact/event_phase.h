@@ -32,6 +32,7 @@ typedef struct phase_problem {
 /* Cotangents of one phase. */
 typedef struct phase_cotangents {
   double *v;          /* [D] of v+ on entry, of v on return */
+  double *response;   /* [D] M^ v, likewise */
   double *f;          /* [C] what depends on f beside v+; destroyed */
   double *p;          /* [C] written: minus the cotangent of b, hence that of the target */
   double *mu, *lower; /* [count] written */

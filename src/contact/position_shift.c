@@ -2,7 +2,6 @@
 
 #include "base/nonnegative.h"
 #include "physics/constraints.h"
-#include "physics/rigid_body.h"
 
 #include <string.h>
 
@@ -69,32 +68,53 @@ static bool solve_pushes(const contact_event *e, double *push, arena *scratch) {
   return solved;
 }
 
+/* ---- J_n, the normal rows of J ------------------------------------------------------------------ */
+
+/* normals [count] = J_n v */
+static void normal_velocities(const contact_event *e, const double *v, double *normals) {
+  int d = e->mechanics->system->dimension;
+  for (int c = 0; c < e->group.count; c++) {
+    const contact *on = &e->group.contacts[c];
+    normals[c] = 0;
+    for (int k = 0; k < on->point_count; k++)
+      for (int i = 0; i < d; i++) normals[c] += on->block[k * d * d + i] * v[on->point[k] * d + i];
+  }
+}
+
+/* out += scale J_n' normals */
+static void add_normal_forces(const contact_event *e, double scale, const double *normals,
+                              double *out) {
+  int d = e->mechanics->system->dimension;
+  for (int c = 0; c < e->group.count; c++) {
+    const contact *on = &e->group.contacts[c];
+    for (int k = 0; k < on->point_count; k++)
+      for (int i = 0; i < d; i++)
+        out[on->point[k] * d + i] += scale * normals[c] * on->block[k * d * d + i];
+  }
+}
+
+/* the cotangent of J_n that a term normals' J_n points gives, times scale */
+static void add_normal_outer(const contact_event *e, double scale, const double *normals,
+                             const double *points, double *blocks_bar) {
+  int d = e->mechanics->system->dimension;
+  for (int c = 0; c < e->group.count; c++) {
+    const contact *on = &e->group.contacts[c];
+    for (int k = 0; k < on->point_count; k++)
+      for (int i = 0; i < d; i++)
+        blocks_bar[(on->first_block + k) * d * d + i] +=
+            scale * normals[c] * points[on->point[k] * d + i];
+  }
+}
+
 /* ---- where that moves the bodies --------------------------------------------------------------- */
 
 typedef struct moved_state {
-  double *rows;          /* [C] the pushes, along normals */
   mass_image shift;      /* u = w */
   double *apart;         /* [D] x' */
   double *x;             /* [D] x+ */
   mass_image correction; /* u = x+ - x' */
   contact_event there;   /* the same bodies with the constraints of x+ */
 } moved_state;
-
-/* rows = values along the normals, 0 along tangents */
-static double *normal_rows(const contact_event *e, const double *values, arena *memory) {
-  int d = e->mechanics->system->dimension;
-  double *rows = arena_zeros(memory, e->size);
-  for (int c = 0; c < e->group.count; c++) rows[c * d] = values[c];
-  return rows;
-}
-
-/* J' rows in memory of its own */
-static double *force_of(const contact_event *e, const double *rows, arena *memory) {
-  double *force = arena_doubles(memory, e->mechanics->system->coordinate_count);
-  event_zero(e, force);
-  event_jacobian_transpose(e, rows, force);
-  return force;
-}
 
 /* x+ = x' - M^-1 J_E' (J_E M^-1 J_E')^-1 Phi(x'), with matrices of x; free bodies in closed form */
 static void move_back(const contact_event *e, moved_state *moved, arena *memory) {
@@ -107,7 +127,7 @@ static void move_back(const contact_event *e, moved_state *moved, arena *memory)
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched_at(e, t);
     int begin = touched_begin(e, t), end = touched_end(e, t), d = s->dimension;
-    if (event_is_closed_form(e, a)) {
+    if (rigid_at(e, t) != NULL) {
       rigid_body_straighten(m, a, moved->x);
       continue;
     }
@@ -124,14 +144,17 @@ static void move_back(const contact_event *e, moved_state *moved, arena *memory)
 
 /* For the reverse, again, with what that needs. */
 static moved_state move(const contact_event *e, const double *push, bool again, arena *memory) {
-  moved_state moved = {.rows = normal_rows(e, push, memory)};
-  double *force = force_of(e, moved.rows, memory);
+  moved_state moved = {0};
+  double *force = arena_doubles(memory, e->mechanics->system->coordinate_count);
+  event_zero(e, force);
+  add_normal_forces(e, 1, push, force);
   if (again) {
     moved.shift = mass_image_of(e, force, memory);
   } else {
     event_respond(e, force, memory);
     moved.shift.u = force;
   }
+  if (again && !event_has_constraints(e)) return moved;
   moved.apart = arena_doubles(memory, e->mechanics->system->coordinate_count);
   event_copy(e, moved.apart, e->x);
   event_add(e, 1, moved.shift.u, moved.apart);
@@ -174,7 +197,7 @@ static void move_back_vjp(const contact_event *e, const moved_state *moved, cons
   for (int t = 0; t < e->group.touched_count; t++) {
     const assembly *a = touched_at(e, t);
     int begin = touched_begin(e, t), end = touched_end(e, t);
-    if (event_is_closed_form(e, a)) {
+    if (rigid_at(e, t) != NULL) {
       rigid_body_straighten_vjp(m, a, moved->apart, x_bar, bars->theta);
       continue;
     }
@@ -187,7 +210,7 @@ static void move_back_vjp(const contact_event *e, const moved_state *moved, cons
   }
 }
 
-/* The derivative of the pushes: rows [C], p along the normals, the cotangent of delta. */
+/* The derivative of the pushes: p [count], the cotangent of delta. */
 static double *pushes_vjp(const contact_event *e, const double *push, const double *push_bar,
                           arena *memory) {
   double *p = arena_doubles(memory, e->group.count);
@@ -203,38 +226,57 @@ static double *pushes_vjp(const contact_event *e, const double *push, const doub
   return p;
 }
 
-/* From the term scale * J_n M^-1 J_n' of one contact. */
-static void mobility_vjp(const contact_event *e, int c, double scale, const event_cotangents *bars,
-                         arena *scratch) {
+/* From the term scale * J_n M^-1 J_n' on a point mass that a contact touches with its point k. */
+static void point_mobility_vjp(const contact_event *e, const contact *on, int k, double scale,
+                               const event_cotangents *bars) {
+  const carom_system *s = e->mechanics->system;
+  int d = s->dimension, body_index = s->point_body[on->point[k]];
+  double inverse = e->mechanics->inverse_mass[body_index], square = 0;
+  for (int j = 0; j < d; j++) {
+    double entry = on->block[k * d * d + j];
+    square += entry * entry;
+    bars->blocks[(on->first_block + k) * d * d + j] += 2 * scale * inverse * entry;
+  }
+  bars->theta[s->segments[CAROM_LOG_MASS].offset + body_index] -= scale * inverse * square;
+}
+
+/* The same on an extended body, for all points of it; force and velocity [D] are scratch. */
+static void body_mobility_vjp(const contact_event *e, const contact *on, int body_index,
+                              double scale, const event_cotangents *bars, double *force,
+                              double *velocity) {
   const mechanics *m = e->mechanics;
   const carom_system *s = m->system;
-  const contact *on = &e->group.contacts[c];
-  int d = s->dimension;
-  arena_mark mark = arena_save(scratch);
-  double *force = arena_doubles(scratch, s->coordinate_count);
-  double *scaled = arena_doubles(scratch, s->coordinate_count);
-  double *velocity = arena_doubles(scratch, s->coordinate_count);
-  for (int k = 0; k < on->point_count; k++) {
-    const body *b = &s->bodies[s->point_body[on->point[k]]];
-    for (int i = b->first_point * d; i < (b->first_point + b->point_count) * d; i++) force[i] = 0;
-  }
+  const body *b = &s->bodies[body_index];
+  int d = s->dimension, begin = b->first_point * d, end = begin + b->point_count * d;
+  for (int i = begin; i < end; i++) force[i] = 0;
   for (int k = 0; k < on->point_count; k++)
-    for (int j = 0; j < d; j++) force[on->point[k] * d + j] += on->block[k * d * d + j];
+    if (s->point_body[on->point[k]] == body_index)
+      for (int j = 0; j < d; j++) force[on->point[k] * d + j] += on->block[k * d * d + j];
+  mass_inverse_body(m, body_index, force, velocity);
+  for (int k = 0; k < on->point_count; k++)
+    if (s->point_body[on->point[k]] == body_index)
+      for (int j = 0; j < d; j++)
+        bars->blocks[(on->first_block + k) * d * d + j] +=
+            2 * scale * velocity[on->point[k] * d + j];
+  for (int i = begin; i < end; i++) velocity[i] = scale * force[i];
+  mass_inverse_body_vjp(m, body_index, velocity, force, bars->theta);
+}
+
+/* From the term scale * J_n M^-1 J_n' of one contact; force and velocity [D] are scratch. */
+static void mobility_vjp(const contact_event *e, int c, double scale, const event_cotangents *bars,
+                         double *force, double *velocity) {
+  const carom_system *s = e->mechanics->system;
+  const contact *on = &e->group.contacts[c];
   for (int k = 0; k < on->point_count; k++) {
     int body_index = s->point_body[on->point[k]];
+    if (!s->bodies[body_index].rigid) {
+      point_mobility_vjp(e, on, k, scale, bars);
+      continue;
+    }
     bool seen = false;
-    for (int l = 0; l < k; l++) seen = seen || s->point_body[on->point[l]] == body_index;
-    if (seen) continue;
-    const body *b = &s->bodies[body_index];
-    for (int i = b->first_point * d; i < (b->first_point + b->point_count) * d; i++)
-      scaled[i] = scale * force[i];
-    mass_inverse_body(m, body_index, force, velocity);
-    mass_inverse_body_vjp(m, body_index, scaled, force, bars->theta);
+    for (int l = 0; l < k && !seen; l++) seen = s->point_body[on->point[l]] == body_index;
+    if (!seen) body_mobility_vjp(e, on, body_index, scale, bars, force, velocity);
   }
-  for (int k = 0; k < on->point_count; k++)
-    for (int j = 0; j < d; j++)
-      bars->blocks[(on->first_block + k) * d * d + j] += 2 * scale * velocity[on->point[k] * d + j];
-  arena_restore(scratch, mark);
 }
 
 /* w = M^ J_n' push, push = argmin(H, delta), H = J_n M^ J_n' + softness diag m, like a phase of impulses
@@ -242,30 +284,25 @@ static void mobility_vjp(const contact_event *e, int c, double scale, const even
  * J_bar = push (x) M^ alpha - p (x) w, and M^ enters as alpha' dM^ (J_n' push). */
 static void shift_vjp(const contact_event *e, const moved_state *moved, const double *push,
                       const double *w_bar, const event_cotangents *bars, arena *scratch) {
-  const carom_system *s = e->mechanics->system;
-  int d = s->dimension, count = e->group.count;
-  double *rows = arena_doubles(scratch, e->size), *push_bar = arena_doubles(scratch, count);
-  event_jacobian(e, mass_image_of(e, w_bar, scratch).u, rows);
-  for (int c = 0; c < count; c++) push_bar[c] = rows[c * d];
+  int count = e->group.count, size = e->mechanics->system->coordinate_count;
+  double *alpha = arena_doubles(scratch, size), *velocity = arena_doubles(scratch, size);
+  double *push_bar = arena_doubles(scratch, count);
+  event_copy(e, alpha, w_bar);
+  event_respond(e, alpha, scratch);
+  normal_velocities(e, alpha, push_bar);
   const double *p = pushes_vjp(e, push, push_bar, scratch);
-  const double *p_rows = normal_rows(e, p, scratch);
 
   // alpha = w_bar - J_n' p
-  double *alpha = force_of(e, p_rows, scratch);
-  for (int t = 0; t < e->group.touched_count; t++) {
-    const assembly *a = touched_at(e, t);
-    for (int k = 0; k < a->point_count; k++)
-      for (int i = a->points[k] * d; i < (a->points[k] + 1) * d; i++)
-        alpha[i] = w_bar[i] - alpha[i];
-  }
+  event_copy(e, alpha, w_bar);
+  add_normal_forces(e, -1, p, alpha);
   mass_image image = mass_image_of(e, alpha, scratch);
   mass_image_vjp(e, &image, &moved->shift, bars);
-  event_jacobian_outer(e, 1, moved->rows, image.u, bars->blocks);
-  event_jacobian_outer(e, -1, p_rows, moved->shift.u, bars->blocks);
+  add_normal_outer(e, 1, push, image.u, bars->blocks);
+  add_normal_outer(e, -1, p, moved->shift.u, bars->blocks);
 
   // the soft diagonal, delta = -gap / steps
   for (int c = 0; c < count; c++) {
-    if (push[c] > 0) mobility_vjp(e, c, -SOFTNESS * p[c] * push[c], bars, scratch);
+    if (push[c] > 0) mobility_vjp(e, c, -SOFTNESS * p[c] * push[c], bars, alpha, velocity);
     bars->gap[c] -= p[c] / e->options->compensation_steps;
   }
 }
