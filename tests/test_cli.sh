@@ -126,6 +126,7 @@ expect 0 '^pass: ' check cp3 --sample 4 --directions 1
 expect 0 '^pass: ' check cp3 --sample 4 --directions 1 --stabilize
 expect 0 '^pass: ' check gyro --sample 4 --directions 1 --stabilize
 expect 0 '^pass: ' check bp5 --sample 4 --directions 1 --friction coulomb
+expect 0 '^pass: ' check bd1 --sample 4 --directions 1 --hold-contacts --compensation position
 expect 0 '^pass: ' check gyro --sample 4 --directions 1 --friction coulomb
 expect 0 '"pass": true' check bd1 --sample 4 --directions 1 --json
 expect 0 '0 \(no effect\)' check cp3 --sample 4 --contact cm --dynamics lagrangian

@@ -23,7 +23,7 @@ static const char BALL[] =
     "{\"carom\": 1, \"name\": \"ball\", \"dimension\": %d, \"dt\": 0.01, \"steps\": %d, %s"
     " \"bodies\": [{\"id\": \"a\", \"type\": \"%s\", \"mass\": 1.5, \"radius\": 0.1}],"
     " \"planes\": [{\"id\": \"ground\", \"normal\": [%s, 1], \"offset\": 0}],"
-    " \"contacts\": {\"friction\": %g, \"restitution\": %g, \"law\": \"%s\"},"
+    " \"contacts\": {\"friction\": %g, \"restitution\": %g, %s \"law\": \"%s\"},"
     " \"initial\": {\"sampler\": \"state\", \"bodies\":"
     "   [{\"body\": \"a\", \"position\": [0, %s %.17g], \"velocity\": [%.17g, %s %.17g]}]}}";
 
@@ -31,17 +31,18 @@ typedef struct throw {
   int dimension, steps;
   const char *gravity, *type, *law;
   double mu, e, height, vx, vy;
+  bool hold;
 }
 throw;
 
-/* The velocity of the ball's centre along the ground and away from it after all steps; returns the
- * height of its centre. */
-static double thrown(const throw *t, double *along, double *away) {
+/* The velocity of the ball's centre along the ground and away from it after all steps; place [2], if not
+ * NULL, is how far it has come and its height. */
+static void thrown(const throw *t, double *along, double *away, double *place) {
   char text[1024];
   bool space = t->dimension == 3;
   snprintf(text, sizeof text, BALL, t->dimension, t->steps, t->gravity, t->type,
-           space ? "0, 0" : "0", t->mu, t->e, t->law, space ? "0," : "", t->height, t->vx,
-           space ? "0," : "", t->vy);
+           space ? "0, 0" : "0", t->mu, t->e, t->hold ? "\"hold\": true," : "", t->law,
+           space ? "0," : "", t->height, t->vx, space ? "0," : "", t->vy);
   carom_system *s = parse_system(text);
   carom_rollout_options options = carom_rollout_default_options(s);
   carom_system_info info = carom_system_describe(s);
@@ -58,11 +59,13 @@ static double thrown(const throw *t, double *along, double *away) {
   const double *last = v + (size_t)t->steps * size;
   *along = last[0];
   *away = last[t->dimension - 1];
-  double height = x[(size_t)t->steps * size + (size_t)t->dimension - 1];
+  if (place != NULL) {
+    place[0] = x[(size_t)t->steps * size];
+    place[1] = x[(size_t)t->steps * size + (size_t)t->dimension - 1];
+  }
   free(x);
   free(x0);
   carom_system_destroy(s);
-  return height;
 }
 
 /* A ball of 1.5 kg meets the ground. Sliding throughout: v_n+ = -e v_n, v_t+ = v_t - mu (1 + e) |v_n|.
@@ -78,14 +81,14 @@ static void test_textbook_impacts(void **state) {
   for (int k = 0; k < 4; k++) {
     for (int i = 0; i < 3; i++) {
       const double e = (double[]){0, 0.5, 1}[i], vx = 8, vy = -2, mu = 0.3;
-      throw t = {balls[k].dimension, 1, "", balls[k].type, "coulomb", mu, e, 0.11, vx, vy};
+      throw t = {balls[k].dimension, 1, "", balls[k].type, "coulomb", mu, e, 0.11, vx, vy, false};
       double along, away;
-      thrown(&t, &along, &away);
+      thrown(&t, &along, &away, NULL);
       assert_near(along, vx - mu * (1 + e) * -vy, 1e-12);
       assert_near(away, e * -vy, 1e-12);
 
       t.mu = 1.5, t.vx = 0.5;
-      thrown(&t, &along, &away);
+      thrown(&t, &along, &away, NULL);
       assert_near(along, 0.5 * balls[k].grip, 1e-12);
       assert_near(away, e * -vy, 1e-12);
     }
@@ -95,21 +98,46 @@ static void test_textbook_impacts(void **state) {
 /* The convex model at the same impact: a third more impulse (theory.md, section 7). */
 static void test_convex_model_parts(void **state) {
   (void)state;
-  throw t = {2, 1, "", "point", "convex", 0.3, 0, 0.11, 3, -2};
+  throw t = {2, 1, "", "point", "convex", 0.3, 0, 0.11, 3, -2, false};
   double along, away, impulse = (2 + 0.3 * 3) / 1.09;
-  thrown(&t, &along, &away);
+  thrown(&t, &along, &away, NULL);
   assert_near(along, 3 - 0.3 * impulse, 1e-12);
   assert_near(away, 0.3 * along, 1e-12);
 }
 
-/* A block slides for a second and is slowed by mu g, without a hop. */
+/* A block slides for a second and is slowed by mu g, without a hop. If friction acts on positions too, it
+ * comes as far as the mean speed says. */
 static void test_sliding_block(void **state) {
   (void)state;
-  throw t = {2, 100, "\"gravity\": [0, -9.81],", "point", "coulomb", 0.3, 0, 0.1, 3, 0};
-  double along, away, height = thrown(&t, &along, &away);
+  throw t = {2, 100, "\"gravity\": [0, -9.81],", "point", "coulomb", 0.3, 0, 0.1, 3, 0, false};
+  double along, away, place[2];
+  thrown(&t, &along, &away, place);
   assert_near(along, 3 - 0.3 * 9.81, 1e-12);
   assert_near(away, 0, 1e-12);
-  assert_true(height < 0.1);
+  assert_true(place[1] < 0.1);
+  assert_near(place[0], 3 - 0.15 * 9.81 + 0.15 * 9.81 * 0.01, 1e-12);
+  t.hold = true;
+  thrown(&t, &along, &away, place);
+  assert_near(along, 3 - 0.3 * 9.81, 1e-12);
+  assert_near(place[0], 3 - 0.15 * 9.81, 1e-12);
+}
+
+/* On a slope of gravity (3, -9) a point sticks with mu = 1, but creeps by 1/2 g_t dt^2 in each of 200 steps,
+ * under both laws; held it stays. */
+static void test_creep(void **state) {
+  (void)state;
+  for (int law = 0; law < 2; law++) {
+    throw t = {
+        2, 200,  "\"gravity\": [3, -9],", "point", law ? "coulomb" : "convex", 1, 0, 0.0999, 0,
+        0, false};
+    double along, away, place[2];
+    thrown(&t, &along, &away, place);
+    assert_near(along, 0, 1e-12);
+    assert_near(place[0], 200 * 0.5 * 3 * 1e-4, 1e-12);
+    t.hold = true;
+    thrown(&t, &along, &away, place);
+    assert_near(place[0], 0, 1e-12);
+  }
 }
 
 /* ---- the law at random programs ------------------------------------------------------------------ */
@@ -270,6 +298,7 @@ int main(void) {
       cmocka_unit_test(test_textbook_impacts),
       cmocka_unit_test(test_convex_model_parts),
       cmocka_unit_test(test_sliding_block),
+      cmocka_unit_test(test_creep),
       cmocka_unit_test_setup(test_law_holds, clear_memory),
       cmocka_unit_test_setup(test_derivative, clear_memory),
   };

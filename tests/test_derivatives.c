@@ -526,6 +526,9 @@ static void check_events(const char *scene, carom_compensation compensation, dou
   for (; draws < 60 && draw_contacts(&f, &random, noise); draws++) {
     f.options.contact = draws % 2 == 0 ? CAROM_CM : CAROM_CMR;
     f.options.penetration_compensation = draws % 3 != 0;
+    f.options.hold_contacts = draws % 5 > 2;
+    bool coulomb = singular == 0 && draws % 7 > 3;
+    f.options.friction = coulomb ? CAROM_COULOMB_FRICTION : CAROM_CONVEX_FRICTION;
     comparison one = {0};
     compare_event(&f, &random, &one);
     if (one.worst > 1e-5) print_message("%s, draw %d: %.1e\n", f.system->name, draws, one.worst);

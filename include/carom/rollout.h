@@ -43,12 +43,14 @@ typedef struct carom_rollout_options {
   int steps;    /* time steps; the scene's */
   double dt;    /* length of a time step; the scene's */
   int substeps; /* integrator steps in a time step; 1. Contacts act at the end of a time step */
-  carom_integrator integrator;     /* CAROM_RK4 unless the scene says otherwise */
-  carom_dynamics dynamics;         /* CAROM_LAGRANGIAN */
-  bool stabilize;                  /* the scene's, else false; true puts states on the constraints
+  carom_integrator integrator; /* CAROM_RK4 unless the scene says otherwise */
+  carom_dynamics dynamics;     /* CAROM_LAGRANGIAN */
+  bool stabilize;              /* the scene's, else false; true puts states on the constraints
                                       after each time step */
-  carom_contact_model contact;     /* CAROM_CM */
-  carom_friction_law friction;     /* CAROM_CONVEX_FRICTION unless the scene says otherwise */
+  carom_contact_model contact; /* CAROM_CM */
+  carom_friction_law friction; /* CAROM_CONVEX_FRICTION unless the scene says otherwise */
+  bool hold_contacts;          /* the scene's, else false; true lets friction act on positions too:
+                                      bodies that stick do not creep */
   carom_compensation compensation; /* CAROM_COMPENSATION_POSITION unless the scene says otherwise */
   bool penetration_compensation;   /* true; false: bodies that overlap stay so */
   double compensation_steps;       /* time steps in which a penetration is undone; 8 */

@@ -1,6 +1,7 @@
 #include "contact/contact_event.h"
 
 #include "contact/event_matrix.h"
+#include "contact/friction_shift.h"
 #include "contact/position_shift.h"
 #include "contact/target_velocity.h"
 
@@ -102,7 +103,12 @@ bool contact_event_solve(const contact_event *e, double *x, double *v, event_imp
   phase_problem restitution = restitution_problem(e, &compression, &target, v, c, scratch);
   phase_solve(e, &restitution, r, scratch);
   event_apply_impulse(e, r->f, v, scratch);
+
+  // positions; x may be e->x, so what is made of that comes first
+  const double *hold =
+      e->options->hold_contacts ? friction_shift_make(e, c->f, r->f, scratch) : NULL;
   bool solved = !event_shifts(e) || position_shift(e, x, v, impulses->push, scratch);
+  if (hold != NULL) solved = friction_shift(e, hold, x, v, scratch) && solved;
   arena_restore(scratch, mark);
   return solved;
 }
@@ -138,6 +144,23 @@ static void bound_vjp(const contact_event *e, const double *f_c, phase_cotangent
   add_properties(e, CAROM_RESTITUTION, phase->lower, theta_bar);
 }
 
+/* Reverses friction_shift, which began at the state that position_shift left; f_bar is written, what goes
+ * through e->x added to bars. */
+static void hold_vjp(const contact_event *e, const event_impulses *impulses, const double *after,
+                     double *f_bar, double *x_bar, double *v_bar, const event_cotangents *bars,
+                     arena *scratch) {
+  int n = e->mechanics->system->coordinate_count;
+  arena_mark mark = arena_save(scratch);
+  double *x = arena_doubles(scratch, n), *v = arena_doubles(scratch, n);
+  double *push = arena_doubles(scratch, e->group.count);
+  event_copy(e, x, e->x);
+  event_copy(e, v, after);
+  if (event_shifts(e)) position_shift(e, x, v, push, scratch);
+  friction_shift_vjp(e, impulses->compression.f, impulses->restitution.f, x, v, f_bar, x_bar, v_bar,
+                     bars, scratch);
+  arena_restore(scratch, mark);
+}
+
 void contact_event_vjp(const contact_event *e, const double *v, const event_impulses *impulses,
                        double *v_bar, double *x_bar, double *theta_bar, arena *scratch) {
   const carom_system *s = e->mechanics->system;
@@ -160,7 +183,15 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
                            .gap = arena_zeros(scratch, count),
                            .x = x_bar,
                            .theta = theta_bar};
+
+  // positions: friction's shift, then that of overlaps; both are made of e->x
+  double *f_bar = arena_zeros(scratch, e->size);
+  double *made_of = arena_zeros(scratch, s->coordinate_count);
+  event_cotangents early = bars;
+  early.x = made_of;
+  if (e->options->hold_contacts) hold_vjp(e, impulses, after, f_bar, x_bar, v_bar, &early, scratch);
   if (event_shifts(e)) position_shift_vjp(e, after, impulses->push, v_bar, &bars, scratch);
+  event_add(e, 1, made_of, x_bar);
 
   // restitution: v_C* entered as b = J v' - v_C*
   double *response = arena_doubles(scratch, s->coordinate_count);
@@ -168,15 +199,17 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   event_respond(e, response, scratch);
   phase_cotangents phase = {.v = v_bar,
                             .response = response,
-                            .f = arena_zeros(scratch, e->size),
+                            .f = arena_doubles(scratch, e->size),
                             .p = arena_doubles(scratch, e->size),
                             .mu = arena_doubles(scratch, count),
                             .lower = arena_doubles(scratch, count)};
+  memcpy(phase.f, f_bar, sizeof(double) * (size_t)e->size);
   phase_vjp(e, &restitution, r, after, &phase, &bars, scratch);
   add_properties(e, CAROM_FRICTION, phase.mu, theta_bar);
   if (!(e->options->stop_target_gradient && s->row_count > 0))
     target_velocity_vjp(e, &target, phase.p, &bars, scratch);
   bound_vjp(e, c->f, &phase, theta_bar);
+  for (int i = 0; i < e->size; i++) phase.f[i] += f_bar[i];
 
   // compression
   phase_vjp(e, &compression, c, middle, &phase, &bars, scratch);

@@ -226,6 +226,9 @@ void coulomb_solve(const cone_program *program, const carom_cone_options *option
       solution->info.residual = off / speed;
     }
   }
+  // where A is singular the derivative holds for b in its range, which gamma leaves
+  if (solution->info.status == CAROM_CONE_SOLVED && solution->info.singular && c.count > 0)
+    solution->info.status = CAROM_CONE_DEGENERATE;
   arena_restore(scratch, mark);
 }
 

@@ -29,6 +29,9 @@ static const option_field fields[] = {
     {OPTION(carom_rollout_options, friction), .names = friction_names, .role = OPTION_SCENE,
      .flag = "friction", .argument = "LAW", .heading = "Contacts",
      .help = "convex, as the paper has it, or coulomb"},
+    {OPTION(carom_rollout_options, hold_contacts), .role = OPTION_SCENE, .flag = "hold-contacts",
+     .heading = "Contacts",
+     .help = "let friction act on positions too: bodies that stick do not creep down slopes"},
     {OPTION(carom_rollout_options, compensation), .names = compensation_names, .role = OPTION_SCENE,
      .flag = "compensation", .argument = "NAME", .heading = "Contacts",
      .help = "how overlaps are undone: position, or paper: by a target velocity"},
@@ -60,6 +63,7 @@ carom_rollout_options carom_rollout_default_options(const carom_system *system) 
   options.integrator = system->integrator;
   options.compensation = system->compensation;
   options.friction = system->friction_law;
+  options.hold_contacts = system->hold_contacts;
   options.stabilize = system->stabilize;
   return options;
 }

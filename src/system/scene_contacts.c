@@ -98,8 +98,9 @@ const char *const friction_names[] = {
     [CAROM_CONVEX_FRICTION] = "convex", [CAROM_COULOMB_FRICTION] = "coulomb", NULL};
 
 void scene_read_contacts(const scene_node *root) {
-  static const char *const fields[] = {"pairs",     "friction",    "restitution", "shared",
-                                       "overrides", "regularizer", "law",         NULL};
+  static const char *const fields[] = {"pairs",  "friction",  "restitution",
+                                       "shared", "overrides", "regularizer",
+                                       "law",    "hold",      NULL};
   carom_system *system = root->reader->system;
   scene_node contacts = scene_member(root, "contacts");
   bool given = contacts.value != NULL;
@@ -107,6 +108,7 @@ void scene_read_contacts(const scene_node *root) {
   if (scene_failed(root)) return;
   system->pair_contacts = scene_flag(&contacts, "pairs", false);
   system->friction_law = (carom_friction_law)scene_choice(&contacts, "law", friction_names, false);
+  system->hold_contacts = scene_flag(&contacts, "hold", false);
   system->regularizer = scene_not_negative(&contacts, "regularizer", 0.01);
 
   root->reader->limits_as_named = system->limits;

@@ -180,6 +180,7 @@ struct carom_system {
   double *restitution; /* [contact_count] */
   double regularizer;  /* epsilon of CMr; 0.01 */
   carom_friction_law friction_law;
+  bool hold_contacts; /* friction acts on positions too */
 
   sampler initial;
 
