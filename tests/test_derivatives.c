@@ -725,6 +725,33 @@ static void test_bends(void **state) {
   }
 }
 
+/* Bodies that leave straight along the normal, without any tangential velocity, are free along tangents. */
+static void test_straight_leave(void **state) {
+  (void)state;
+  comparison all = {0};
+  rng random;
+  rng_seed(&random, 13, 0);
+  const char *const of[] = {"bd1", CAROM_SOURCE_DIR "/examples/scenes/spheres.json"};
+  for (int k = 0; k < 2; k++) {
+    fixture f;
+    fixture_open(&f, of[k]);
+    f.options.compensation = CAROM_COMPENSATION_POSITION;
+    for (int draw = 0; draw < 20; draw++) {
+      assert_true(draw_contacts(&f, &random, 0));
+      if (f.active.count != 1 || f.active.ids[0].kind != CONTACT_BALL_PLANE) continue;
+      const plane *wall = &f.system->planes[f.active.ids[0].second];
+      int d = f.system->dimension;
+      for (int i = 0; i < f.system->coordinate_count; i++) f.v[i] = wall->normal[i % d];
+      compare_event(&f, &random, &all);
+    }
+    fixture_close(&f);
+  }
+  print_message("straight away: %d directions, %d at a kink; %.1e\n", all.compared, all.skipped,
+                all.worst);
+  assert_true(all.compared >= 50 && all.skipped * 20 <= all.compared);
+  assert_true(all.worst < 1e-5);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_elements),
@@ -734,6 +761,7 @@ int main(void) {
       cmocka_unit_test(test_held_axes),
       cmocka_unit_test(test_bends),
       cmocka_unit_test(test_restitution_from_zero),
+      cmocka_unit_test(test_straight_leave),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

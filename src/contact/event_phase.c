@@ -51,19 +51,21 @@ static bool is_settled(const contact_event *e, const phase_problem *problem, int
 static const double NO_SLIDING = 1e-10;
 
 /* f = 0. States are those that bounds just above 0 would find, as far as they can be told without solving
- * for them: all contacts are at their bound, and those slide that did at the end of the phase before. So
- * the derivative by the bound is that to the right, and all others are zero. */
-static void settle(const cone_program *program, bool singular, cone_solution *solution) {
+ * for them: all contacts are at their bound, and those stick that pushed in the phase before and do not
+ * slide at its end. So the derivative by the bound is that to the right, and all others are zero. */
+static void settle(const cone_program *program, const cone_solution *before,
+                   cone_solution *solution) {
   size_t size = (size_t)program->shape.size;
   memset(solution->f, 0, sizeof(double) * size);
   memset(solution->dual, 0, sizeof(double) * (size + (size_t)program->contact_count));
-  for (int c = 0; c < program->contact_count; c++) {
+  for (int c = 0, d = program->dimension; c < program->contact_count; c++) {
     double sliding = 0;
-    for (int k = 1; k < program->dimension; k++)
-      sliding = fmax(sliding, fabs(program->b[c * program->dimension + k]));
-    solution->state[c] = sliding > NO_SLIDING * program->scale ? BOUND_SLIDE : BOUND_STICK;
+    for (int k = 1; k < d; k++) sliding = fmax(sliding, fabs(program->b[c * d + k]));
+    bool sticks = before->f[c * d] > 0 && sliding <= NO_SLIDING * program->scale;
+    solution->state[c] = sticks ? BOUND_STICK : BOUND_SLIDE;
   }
-  solution->info = (carom_cone_info){.status = CAROM_CONE_SOLVED, .singular = singular};
+  solution->info =
+      (carom_cone_info){.status = CAROM_CONE_SOLVED, .singular = before->info.singular};
 }
 
 /* The program of an island by the friction law of the event, and its derivative. */
@@ -90,7 +92,8 @@ void phase_solve(const contact_event *e, const phase_problem *problem, phase_sol
     cone_program program = phase_program(e, problem, island);
     cone_solution solution = island_solution(e, all, island);
     if (is_settled(e, problem, island)) {
-      settle(&program, problem->settled->info[island].singular, &solution);
+      cone_solution before = island_solution(e, problem->settled, island);
+      settle(&program, &before, &solution);
       all->info[island] = solution.info;
       continue;
     }
