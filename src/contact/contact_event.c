@@ -186,12 +186,13 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
 
   // positions: friction's shift, then that of overlaps; both are made of e->x
   double *f_bar = arena_zeros(scratch, e->size);
-  double *made_of = arena_zeros(scratch, s->coordinate_count);
   event_cotangents early = bars;
-  early.x = made_of;
-  if (e->options->hold_contacts) hold_vjp(e, impulses, after, f_bar, x_bar, v_bar, &early, scratch);
+  if (e->options->hold_contacts) {
+    early.x = arena_zeros(scratch, s->coordinate_count);
+    hold_vjp(e, impulses, after, f_bar, x_bar, v_bar, &early, scratch);
+  }
   if (event_shifts(e)) position_shift_vjp(e, after, impulses->push, v_bar, &bars, scratch);
-  event_add(e, 1, made_of, x_bar);
+  if (e->options->hold_contacts) event_add(e, 1, early.x, x_bar);
 
   // restitution: v_C* entered as b = J v' - v_C*
   double *response = arena_doubles(scratch, s->coordinate_count);
