@@ -36,7 +36,8 @@ static const char base_scene[] =
     "  ],\n"
     "  \"springs\": [{\"ends\": [\"ball\", \"disk\"], \"stiffness\": 3, \"length\": 1}],\n"
     "  \"limits\": [{\"id\": \"leash\", \"type\": \"stretch\", \"ends\": [\"ball\", \"crate\"],"
-    " \"high\": 9}],\n"
+    " \"high\": 9}], \"controls\": [{\"id\":\"push\",\"type\":\"force\",\"body\":\"crate\","
+    "\"at\":[0,1]}, {\"type\":\"torque\",\"body\":\"disk\"}],\n"
     "  \"contacts\": {\"pairs\": true, \"friction\": 0.5, \"restitution\": 0.25, \"overrides\": [\n"
     "    {\"between\": [\"disk\", \"ball\"], \"friction\": 0.75},\n"
     "    {\"body\": \"crate\", \"plane\": \"ground\", \"restitution\": 1},\n"
@@ -76,6 +77,10 @@ static void base_scene_is_read(void **state) {
   assert_near(s->friction[s->limit_property_first], 0, 0);
   assert_near(s->friction[s->limit_property_first + 1], 0.5, 0);
   assert_string_equal(s->limits[1].label, "leash");
+  assert_string_equal(s->controls[0].id, "push");
+  assert_string_equal(s->controls[1].id, "controls[1]");
+  assert_int_equal(s->controls[1].first, 2);
+  assert_int_equal(s->control_size, 3);
   assert_true(isinf(s->limits[1].high) == 0 && s->limits[1].low == 0);
   carom_system_destroy(s);
 }
@@ -173,6 +178,24 @@ static const bad_scene bad_scenes[] = {
     {"\"type\": \"stretch\"", "\"type\": \"strech\"",
      "limits[0].type: 'strech' is not one of bend"},
     {"\"type\": \"stretch\"", "\"type\": \"bend\"", "limits[0].high: unknown field"},
+
+    // controls
+    {"\"type\":\"force\"", "\"type\":\"forse\"",
+     "test.json:22: controls[0].type: 'forse' is not one of"},
+    {"\"type\":\"force\",", "", "controls[0].type: missing"},
+    {"\"type\":\"torque\",\"body\":\"disk\"", "\"type\":\"torque\"", "controls[1].body: missing"},
+    {"\"type\":\"torque\",\"body\":\"disk\"", "\"type\":\"torque\",\"body\":\"dusk\"",
+     "controls[1].body: there is no body 'dusk'; did you mean 'disk'?"},
+    {"\"type\":\"torque\",\"body\":\"disk\"", "\"type\":\"torque\",\"body\":\"ball\"",
+     "controls[1].body: 'ball' is a point mass and cannot turn"},
+    {"\"type\":\"torque\",", "\"type\":\"torque\",\"at\":[0,0],", "controls[1].at: unknown field"},
+    {"\"at\":[0,1]", "\"at\":[0,1,2]", "controls[0].at: expected 2 numbers, found 3"},
+    {"\"body\":\"crate\"", "\"body\":\"rope.1\"",
+     "controls[0].at: 'rope.1' is a point mass and has no body coordinates"},
+    {"\"id\":\"push\"", "\"id\":\"leash\"", "id 'leash' is already taken by a limit"},
+    {"\"id\":\"push\"", "\"id\":\"pu sh\"", "controls[0].id: 'pu sh' is not an id"},
+    {"\"controls\": [", "\"controls\": 3, \"limitz\": [", "unknown field; did you mean 'limits'?"},
+    {"\"id\":\"push\"", "\"idd\":\"push\"", "controls[0].idd: unknown field; did you mean 'id'?"},
     {"\"type\": \"stretch\", \"ends\": [\"ball\", \"crate\"], \"high\": 9",
      "\"type\": \"bend\", \"ends\": [\"ball\", \"ball\", \"crate\"], \"angle\": 1",
      "the first two ends coincide"},

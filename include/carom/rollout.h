@@ -93,6 +93,18 @@ CAROM_API carom_status carom_rollout_create(const carom_system *system,
                                             carom_rollout **rollout, carom_error *error);
 CAROM_API void carom_rollout_destroy(carom_rollout *rollout);
 
+/* Controls of the runs that follow: u [batch][steps][control_size] (carom_system_describe), in the order
+ * of carom_system_control, constant over each time step; NULL: none. u is copied. The last run cannot be
+ * differentiated any more. */
+CAROM_API carom_status carom_rollout_set_controls(carom_rollout *rollout, const double *u,
+                                                  carom_error *error);
+
+/* The controls that are set, or NULL; and their cotangents [batch][steps][control_size] by the last
+ * carom_rollout_vjp, owned by the rollout (NULL where no controls are set: set zeros for the derivative
+ * at zero). */
+CAROM_API const double *carom_rollout_controls(const carom_rollout *rollout);
+CAROM_API const double *carom_rollout_controls_bar(const carom_rollout *rollout);
+
 /* Simulates Algorithm 1 of the paper. theta may be NULL for the scene's values. theta, x0 and v0 are
  * copied: they may change or go afterwards. A run that fails leaves the rollout ready for another, but
  * nothing to differentiate. */

@@ -39,6 +39,8 @@ typedef struct carom_system_info {
   int constraint_count; /* scalar equality constraints E, those inside rigid bodies included */
   int contact_count;    /* possible contacts: the length of friction and restitution */
   int spring_count;
+  int control_count;      /* forces and torques that a rollout may be given */
+  int control_size;       /* numbers of all of them at one time step */
   double dt;              /* default time step */
   int steps;              /* default number of time steps */
   bool shared_properties; /* the scene gives one friction and one restitution for all contacts */
@@ -49,6 +51,23 @@ CAROM_API carom_system_info carom_system_describe(const carom_system *system);
 CAROM_API const char *carom_system_body_id(const carom_system *system, int body);
 /* Whether a body can turn: a rigid body, not a point mass. */
 CAROM_API bool carom_system_body_is_rigid(const carom_system *system, int body);
+
+typedef enum carom_control_kind {
+  CAROM_CONTROL_FORCE, /* at a point of a body, in coordinates of the world */
+  CAROM_CONTROL_TORQUE /* on a rigid body, about axes of the world; one number in the plane */
+} carom_control_kind;
+
+/* One of a scene's controls: its numbers stand at [first, first + size) of the control_size numbers
+ * of a time step (carom_rollout_set_controls). */
+typedef struct carom_control_info {
+  const char *id; /* owned by the system; "controls[2]" where the scene gives none */
+  carom_control_kind kind;
+  int body;
+  int first, size;
+} carom_control_info;
+
+/* Control 0 .. control_count - 1; of another index: body -1, no numbers. */
+CAROM_API carom_control_info carom_system_control(const carom_system *system, int control);
 
 /* Writes a readable name of a possible contact ("a-b", "a|ground", "rope bend 3") into `buffer`. */
 CAROM_API void carom_system_contact_label(const carom_system *system, int contact, char *buffer,

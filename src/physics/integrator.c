@@ -70,6 +70,10 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
   in->potential->gradient(in->potential, in->mechanics, count, record->x[stage], gradient,
                           record->potential[stage], scratch);
   double middle = stopwatch_read(record->watch);
+  const step_controls *c = &record->controls;
+  for (int i = 0; c->u != NULL && i < count; i++)
+    controls_apply(in->mechanics->system, record->x[stage] + i * d_size,
+                   c->u + (size_t)i * c->stride, gradient + i * d_size);
   for (int i = 0; i < count; i++)
     dynamics_eval(in->mechanics, in->dynamics, record->x[stage] + i * d_size,
                   record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
@@ -161,6 +165,11 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
                       &record->dynamics[stage][i], kx_bar + i * size, kv_bar + i * size,
                       sx_bar + i * size, sv_bar + i * size, gradient_bar + i * size, theta_bar,
                       scratch);
+  const step_controls *c = &record->controls;
+  for (int i = 0; c->u != NULL && i < count; i++)
+    controls_apply_vjp(in->mechanics->system, record->x[stage] + i * size,
+                       c->u + (size_t)i * c->stride, gradient_bar + i * size, sx_bar + i * size,
+                       c->u_bar != NULL ? c->u_bar + (size_t)i * c->stride : NULL);
   double middle = stopwatch_read(record->watch);
   in->potential->gradient_vjp(in->potential, in->mechanics, count, record->x[stage],
                               record->potential[stage], gradient_bar, sx_bar, potential_bar,

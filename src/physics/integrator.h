@@ -7,6 +7,7 @@
 #define CAROM_PHYSICS_INTEGRATOR_H
 
 #include "base/stopwatch.h"
+#include "physics/controls.h"
 #include "physics/dynamics.h"
 #include "physics/potential.h"
 
@@ -19,6 +20,14 @@ typedef struct integrator {
   int substeps;
 } integrator;
 
+/* Controls of one time step of several samples, constant over the step; sample i's numbers stand at
+ * i * stride. Set by who calls, before the step and before its reverse. */
+typedef struct step_controls {
+  const double *u; /* NULL: none */
+  double *u_bar;   /* += by the reverse; NULL: not wanted */
+  size_t stride;
+} step_controls;
+
 /* Stages of one time step of `capacity` states, kept for the reverse. */
 typedef struct step_record {
   int capacity;
@@ -27,6 +36,7 @@ typedef struct step_record {
   double **v;
   dynamics_record **dynamics; /* [stage_count][capacity] */
   void **potential;           /* [stage_count] records of the potential */
+  step_controls controls;     /* none unless set */
   stopwatch *watch;           /* NULL unless a benchmark wants to know */
 } step_record;
 

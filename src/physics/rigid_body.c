@@ -12,26 +12,40 @@ bool assembly_is_rigid_body(const carom_system *s, const assembly *a) {
          s->bodies[s->point_body[a->points[0]]].rigid;
 }
 
+/* Its axes at x, and their inertia. */
+static void set_axes(rigid_body *b, const double *x) {
+  int d = b->dimension;
+  for (int k = 0; k < d; k++) {
+    double *e = b->axis + k * d, weight = b->mass * b->moment[k];
+    for (int i = 0; i < d; i++) e[i] = x[b->at + (k + 1) * d + i] - x[b->at + i];
+    if (d == 2) {
+      b->inertia[0] += weight * (e[0] * e[0] + e[1] * e[1]);
+    } else {
+      b->inertia[0] += weight * (e[1] * e[1] + e[2] * e[2]);
+      b->inertia[1] -= weight * e[0] * e[1];
+      b->inertia[2] -= weight * e[0] * e[2];
+      b->inertia[3] += weight * (e[0] * e[0] + e[2] * e[2]);
+      b->inertia[4] -= weight * e[1] * e[2];
+      b->inertia[5] += weight * (e[0] * e[0] + e[1] * e[1]);
+    }
+  }
+}
+
 rigid_body rigid_body_at(const mechanics *m, const assembly *a, const double *x) {
   int d = m->system->dimension, body_index = m->system->point_body[a->points[0]];
   rigid_body b = {.dimension = d, .size = d * (d + 1) / 2, .at = a->points[0] * d};
   b.mass = 1 / m->inverse_mass[body_index];
-  for (int k = 0; k < d; k++) {
-    double *e = b.axis + k * d;
-    for (int i = 0; i < d; i++) e[i] = x[b.at + (k + 1) * d + i] - x[b.at + i];
-    b.moment[k] = 1 / m->inverse_moment[body_index * d + k];
-    double weight = b.mass * b.moment[k];
-    if (d == 2) {
-      b.inertia[0] += weight * (e[0] * e[0] + e[1] * e[1]);
-    } else {
-      b.inertia[0] += weight * (e[1] * e[1] + e[2] * e[2]);
-      b.inertia[1] -= weight * e[0] * e[1];
-      b.inertia[2] -= weight * e[0] * e[2];
-      b.inertia[3] += weight * (e[0] * e[0] + e[2] * e[2]);
-      b.inertia[4] -= weight * e[1] * e[2];
-      b.inertia[5] += weight * (e[0] * e[0] + e[1] * e[1]);
-    }
-  }
+  for (int k = 0; k < d; k++) b.moment[k] = 1 / m->inverse_moment[body_index * d + k];
+  set_axes(&b, x);
+  return b;
+}
+
+rigid_body rigid_body_unit(int dimension, const double *points) {
+  rigid_body b = {.dimension = dimension,
+                  .size = dimension * (dimension + 1) / 2,
+                  .mass = 1,
+                  .moment = {1, 1, 1}};
+  set_axes(&b, points);
   return b;
 }
 

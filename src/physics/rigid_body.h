@@ -30,6 +30,9 @@ bool assembly_is_rigid_body(const carom_system *s, const assembly *a);
 /* Such an assembly at x. */
 rigid_body rigid_body_at(const mechanics *m, const assembly *a, const double *x);
 
+/* Any rigid body by itself, with mass and moments 1, from its points [dimension + 1][dimension]. */
+rigid_body rigid_body_unit(int dimension, const double *points);
+
 /* The wrench (force, torque) of forces [D] on its points, its motion (v_0, omega) from a wrench, in place,
  * and the velocities [D] of its points in a motion. */
 void rigid_body_wrench(const rigid_body *b, const double *force, double wrench[MAX_WRENCH]);

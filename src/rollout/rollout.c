@@ -5,7 +5,9 @@
 #include "rollout/batch.h"
 #include "rollout/rollout_options.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct carom_rollout {
   const carom_system *system;
@@ -16,6 +18,8 @@ struct carom_rollout {
   int64_t run_count;
   double *owned_x, *owned_v;
   uint8_t *owned_contacts;
+  bool controlled;         /* u is to be used */
+  double *owned_u, *u_bar; /* [batch][steps][control_size]; NULL until controls are set */
 };
 
 /* Everything but the trajectory arrays. */
@@ -76,6 +80,8 @@ void carom_rollout_destroy(carom_rollout *r) {
   free(r->owned_x);
   free(r->owned_v);
   free(r->owned_contacts);
+  free(r->owned_u);
+  free(r->u_bar);
   free(r);
 }
 
@@ -111,6 +117,7 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
   batch_states states = r->states;
   states.x0 = x0;
   states.v0 = v0;
+  states.u = r->controlled ? r->owned_u : NULL;
   status = batch_run(&r->batch, &states, error);
   if (status != CAROM_OK) return status;
   r->has_run = true;
@@ -142,6 +149,58 @@ int64_t carom_rollout_run_count(const carom_rollout *rollout) {
   return rollout != NULL ? rollout->run_count : 0;
 }
 
+/* ---- controls -------------------------------------------------------------------------------- */
+
+/* Numbers in u. */
+static size_t control_numbers(const carom_rollout *r) {
+  size_t steps = size_multiply((size_t)r->batch.job.batch, (size_t)r->batch.options.steps);
+  return size_multiply(steps, (size_t)r->system->control_size);
+}
+
+static carom_status check_controls(const carom_rollout *r, const double *u, carom_error *error) {
+  size_t size = (size_t)r->system->control_size, steps = (size_t)r->batch.options.steps;
+  if (size == 0)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "%s has no controls; list them in the scene's field \"controls\"",
+                     r->system->name);
+  for (size_t i = 0; i < control_numbers(r); i++)
+    if (!isfinite(u[i]))
+      return error_set(error, CAROM_INVALID_DATA,
+                       "controls of sample %zu at step %zu: number %zu is not finite",
+                       i / size / steps, i / size % steps, i % size);
+  return CAROM_OK;
+}
+
+/* Room for controls and their cotangents, once for all runs. */
+static carom_status reserve_controls(carom_rollout *r, carom_error *error) {
+  size_t numbers = control_numbers(r);
+  if (r->owned_u == NULL) r->owned_u = size_allocate_zero(numbers, sizeof(double));
+  if (r->u_bar == NULL) r->u_bar = size_allocate_zero(numbers, sizeof(double));
+  if (r->owned_u != NULL && r->u_bar != NULL) return CAROM_OK;
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for controls, %.3g GB",
+                   size_gigabytes(size_multiply(numbers, 2 * sizeof(double))));
+}
+
+carom_status carom_rollout_set_controls(carom_rollout *rollout, const double *u,
+                                        carom_error *error) {
+  REQUIRE(rollout, error);
+  carom_rollout *r = rollout;
+  carom_status status = u != NULL ? check_controls(r, u, error) : CAROM_OK;
+  if (status == CAROM_OK && u != NULL) status = reserve_controls(r, error);
+  if (status != CAROM_OK) return status;
+  if (u != NULL) memcpy(r->owned_u, u, sizeof(double) * control_numbers(r));
+  r->controlled = u != NULL;
+  r->has_run = false;
+  return error_clear(error);
+}
+
+const double *carom_rollout_controls(const carom_rollout *rollout) {
+  return rollout != NULL && rollout->controlled ? rollout->owned_u : NULL;
+}
+const double *carom_rollout_controls_bar(const carom_rollout *rollout) {
+  return rollout != NULL && rollout->controlled ? rollout->u_bar : NULL;
+}
+
 /* ---- the derivative -------------------------------------------------------------------------- */
 
 carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar, const double *v_bar,
@@ -152,8 +211,9 @@ carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar, cons
   if (!r->has_run)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "the rollout has no finished run to differentiate; call carom_rollout_run");
-  carom_status status = batch_vjp(
-      &r->batch, &(batch_cotangents){.x = x_bar, .v = v_bar, .x0 = x0_bar, .v0 = v0_bar}, error);
+  const batch_cotangents bars = {
+      .x = x_bar, .v = v_bar, .x0 = x0_bar, .v0 = v0_bar, .u = r->controlled ? r->u_bar : NULL};
+  carom_status status = batch_vjp(&r->batch, &bars, error);
   if (status != CAROM_OK) return status;
   if (theta_bar != NULL) batch_sum_theta(&r->batch, theta_bar);
   return error_clear(error);

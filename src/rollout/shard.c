@@ -165,6 +165,21 @@ static step_record *record_of(const batch_job *job, worker *w, int step) {
   return &w->records[job->keeps_records ? step : 0];
 }
 
+/* First number of a sample's controls at a time step, or numbers from one sample to the next. */
+static size_t control_at(const batch_job *job, int sample, int step) {
+  size_t size = (size_t)job->integrator.mechanics->system->control_size;
+  return ((size_t)sample * (size_t)job->options->steps + (size_t)step) * size;
+}
+
+/* The controls that a shard's samples have at a time step; u_bar [batch][steps][control_size] may be NULL. */
+static step_controls controls_of(const batch_job *job, shard_range s, int step, double *u_bar) {
+  const double *u = job->states.u;
+  size_t at = control_at(job, s.first, step);
+  if (u == NULL) return (step_controls){0};
+  return (step_controls){
+      .u = u + at, .u_bar = u_bar != NULL ? u_bar + at : NULL, .stride = control_at(job, 1, 0)};
+}
+
 /* One time step of Algorithm 1 for all samples of a shard; false if it cannot go on.
  *
  *   (x, v)   <- ODESolve(f, (x, v), dt)                   between contacts: integrator_step
@@ -176,7 +191,9 @@ static bool shard_step(const batch_job *job, shard_range s, int step, worker *w,
                        shard_result *result) {
   int size = job->integrator.mechanics->system->coordinate_count;
   size_t steps = (size_t)job->options->steps;
-  integrator_step(&job->integrator, s.count, w->x, w->v, record_of(job, w, step), &w->scratch);
+  step_record *record = record_of(job, w, step);
+  record->controls = controls_of(job, s, step, NULL);
+  integrator_step(&job->integrator, s.count, w->x, w->v, record, &w->scratch);
   result->report.time_steps += s.count;
   double start = stopwatch_read(w->watch);
   for (int i = 0; i < s.count; i++) {
@@ -314,8 +331,10 @@ static void sample_vjp(const batch_job *job, worker *w, int i, const tape *t, in
 }
 
 /* The state before projection and contact events of a step, and the step's record, again. */
-static step_record *repeat_step(const batch_job *job, shard_range s, int step, worker *w) {
+static step_record *repeat_step(const batch_job *job, shard_range s, int step, worker *w,
+                                double *u_bar) {
   step_record *record = record_of(job, w, step);
+  record->controls = controls_of(job, s, step, u_bar);
   if (job->keeps_records) {
     integrator_replay(&job->integrator, s.count, record, w->x, w->v);
   } else {
@@ -330,8 +349,8 @@ static step_record *repeat_step(const batch_job *job, shard_range s, int step, w
  * this was step, projection, events, so now events first: v_bar and x_bar of the state after the events
  * become those of the state after the step (sample_vjp), then those before it (integrator_step_vjp). */
 static void shard_step_vjp(const batch_job *job, shard_range s, int step, worker *w, const tape *t,
-                           double *theta_bar, double *potential_bar) {
-  step_record *record = repeat_step(job, s, step, w);
+                           double *u_bar, double *theta_bar, double *potential_bar) {
+  step_record *record = repeat_step(job, s, step, w, u_bar);
   double start = stopwatch_read(w->watch);
   for (int i = 0; i < s.count; i++) {
     int64_t offset = t->offset[(size_t)i * (size_t)job->options->steps + (size_t)step];
@@ -352,11 +371,14 @@ static void reverse(void *user) {
   size_t at = (size_t)s.first * size, bytes = sizeof(double) * (size_t)s.count * size;
   memset(w->x_bar, 0, bytes);
   memset(w->v_bar, 0, bytes);
+  if (bars->u != NULL)
+    memset(bars->u + control_at(job, s.first, 0), 0, sizeof(double) * control_at(job, s.count, 0));
   for (int step = job->options->steps; step >= 0; step--) {
     add_state_cotangent(job, bars->x, s, step, w->x_bar);
     add_state_cotangent(job, bars->v, s, step, w->v_bar);
     if (step > 0)
-      shard_step_vjp(job, s, step - 1, w, work->kept, work->theta_bar, work->potential_bar);
+      shard_step_vjp(job, s, step - 1, w, work->kept, bars->u, work->theta_bar,
+                     work->potential_bar);
   }
   if (bars->x0 != NULL) memcpy(bars->x0 + at, w->x_bar, bytes);
   if (bars->v0 != NULL) memcpy(bars->v0 + at, w->v_bar, bytes);

@@ -27,18 +27,22 @@ typedef struct worker {
   stopwatch *watch;      /* NULL; worker_time sets it */
 } worker;
 
-/* Initial states [batch][D] of a run, where its trajectories [batch][steps + 1][D] go, and where a
- * contact acted [batch][steps + 1] (may be NULL). */
+/* Initial states [batch][D] and controls [batch][steps][control_size] (NULL: none) of a run, where its
+ * trajectories [batch][steps + 1][D] go, and where a contact acted [batch][steps + 1] (may be NULL). The
+ * reverse reads trajectories and controls again. */
 typedef struct batch_states {
   const double *x0, *v0;
+  const double *u;
   double *x, *v;
   uint8_t *contacts;
 } batch_states;
 
-/* Cotangents of the trajectories, and where those of the initial states go; each may be NULL. */
+/* Cotangents of the trajectories, and where those of the initial states and controls go; each may be
+ * NULL. */
 typedef struct batch_cotangents {
   const double *x, *v;
   double *x0, *v0;
+  double *u;
 } batch_cotangents;
 
 /* Called after each time step of a shard with the number of samples it advanced; false to stop. */

@@ -39,12 +39,14 @@ void scene_allocate(const scene_node *root) {
   scene_node joints = scene_array(root, "joints", false);
   scene_node springs = scene_array(root, "springs", false);
   scene_node limits = scene_array(root, "limits", false);
+  scene_node controls = scene_array(root, "controls", false);
   if (!scene_failed(root) && scene_size(&bodies) + in_chains == 0)
     scene_fail(&bodies, "missing; a scene needs at least one body or chain");
   check_size(&bodies, MAX_POINTS);
   check_size(&joints, MAX_TIES);
   check_size(&springs, MAX_TIES);
   check_size(&limits, MAX_TIES);
+  check_size(&controls, MAX_TIES);
   if (scene_failed(root)) return;
 
   // the rest is counted up while it is read
@@ -54,6 +56,7 @@ void scene_allocate(const scene_node *root) {
   system->constraints = ARENA_ARRAY(memory, constraint, scene_size(&joints) + in_chains);
   system->springs = ARENA_ARRAY(memory, spring, scene_size(&springs) + in_chains);
   system->limits = ARENA_ARRAY(memory, limit, scene_size(&limits) + 2 * in_chains);
+  system->controls = ARENA_ARRAY(memory, control, scene_size(&controls));
 }
 
 // ids of the points are "rope.0", "rope.1", ...

@@ -254,7 +254,7 @@ char *scene_id(const scene_node *object) {
   return scene_copy(object->reader, text);
 }
 
-static const char *const kind_names[] = {"body", "chain", "plane", "limit"};
+static const char *const kind_names[] = {"body", "chain", "plane", "limit", "control"};
 
 void scene_name(const scene_node *node, const char *id, name_kind kind, int index) {
   if (scene_failed(node)) return;

@@ -13,7 +13,14 @@
 #include "system/system.h"
 
 /* What an id of the scene names; all ids share one name space. */
-typedef enum name_kind { NAME_BODY, NAME_CHAIN, NAME_PLANE, NAME_LIMIT, NAME_KIND_COUNT } name_kind;
+typedef enum name_kind {
+  NAME_BODY,
+  NAME_CHAIN,
+  NAME_PLANE,
+  NAME_LIMIT,
+  NAME_CONTROL,
+  NAME_KIND_COUNT
+} name_kind;
 
 typedef struct scene_reader {
   const char *origin; /* names the text in messages */

@@ -12,10 +12,8 @@ typedef struct scene_end {
   int body; // index or WORLD
 } scene_end;
 
-static scene_end read_body_end(const scene_node *node) {
-  static const char *const fields[] = {"body", "at", NULL};
+combination scene_read_body_point(const scene_node *node, int *body_index) {
   const carom_system *system = node->reader->system;
-  scene_check_object(node, fields);
   scene_node name = scene_member(node, "body");
   int index = scene_lookup(&name, NAME_BODY);
   double at[MAX_DIMENSION];
@@ -24,9 +22,17 @@ static scene_end read_body_end(const scene_node *node) {
   if (index >= 0 && place.value != NULL && !system->bodies[index].rigid)
     scene_fail(&place, "'%s' is a point mass and has no body coordinates",
                system->bodies[index].id);
-  if (scene_failed(node)) return (scene_end){.body = WORLD};
-  const body *b = &system->bodies[index];
-  return (scene_end){.point = combination_on_body(b, system->dimension, at), .body = index};
+  *body_index = scene_failed(node) ? -1 : index;
+  if (scene_failed(node)) return (combination){0};
+  return combination_on_body(&system->bodies[index], system->dimension, at);
+}
+
+static scene_end read_body_end(const scene_node *node) {
+  static const char *const fields[] = {"body", "at", NULL};
+  scene_end end;
+  scene_check_object(node, fields);
+  end.point = scene_read_body_point(node, &end.body);
+  return end;
 }
 
 static scene_end read_end(const scene_node *node) {

@@ -40,15 +40,15 @@ static void read_header(const scene_node *root) {
 static void read_document(void *user) {
   const scene_node *root = user;
   static const char *const fields[] = {
-      "carom",    "name",    "description",  "dimension", "dt",     "steps",   "integrator",
-      "gravity",  "bodies",  "chains",       "planes",    "joints", "springs", "limits",
-      "contacts", "initial", "compensation", "stabilize", NULL};
+      "carom",    "name",    "description",  "dimension", "dt",       "steps",   "integrator",
+      "gravity",  "bodies",  "chains",       "planes",    "joints",   "springs", "limits",
+      "contacts", "initial", "compensation", "stabilize", "controls", NULL};
   if (json_is_object(root->value)) scene_integer(root, "carom", FORMAT_VERSION, FORMAT_VERSION);
   if (!scene_failed(root)) scene_check_object(root, fields);
   void (*const sections[])(const scene_node *) = {
-      read_header,       scene_allocate,    scene_read_bodies,
-      scene_read_planes, scene_read_joints, scene_read_springs,
-      scene_read_limits, scene_read_chains, scene_read_contacts};
+      read_header,         scene_allocate,     scene_read_bodies, scene_read_planes,
+      scene_read_joints,   scene_read_springs, scene_read_limits, scene_read_chains,
+      scene_read_controls, scene_read_contacts};
   for (size_t i = 0; i < sizeof sections / sizeof sections[0] && !scene_failed(root); i++)
     sections[i](root);
   if (scene_failed(root)) return;

@@ -77,6 +77,8 @@ carom_system_info carom_system_describe(const carom_system *system) {
                              .constraint_count = system->row_count,
                              .contact_count = system->contact_count,
                              .spring_count = system->spring_count,
+                             .control_count = system->control_count,
+                             .control_size = system->control_size,
                              .dt = system->dt,
                              .steps = system->steps,
                              .shared_properties = system->shared_properties,
@@ -91,6 +93,14 @@ bool carom_system_body_is_rigid(const carom_system *system, int body_index) {
 const char *carom_system_body_id(const carom_system *system, int index) {
   return system != NULL && index >= 0 && index < system->body_count ? system->bodies[index].id
                                                                     : NULL;
+}
+
+carom_control_info carom_system_control(const carom_system *system, int index) {
+  if (system == NULL || index < 0 || index >= system->control_count)
+    return (carom_control_info){.id = "", .body = -1};
+  const control *c = &system->controls[index];
+  return (carom_control_info){
+      .id = c->id, .kind = c->kind, .body = c->body, .first = c->first, .size = c->size};
 }
 
 // the pair i < j whose properties stand at an index: row i of the triangle has n - 1 - i pairs

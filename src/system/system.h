@@ -19,8 +19,8 @@ enum {
 
   /* what a scene may ask for at most */
   MAX_POINTS = 100000,
-  MAX_TIES = 300000,         /* joints; springs; limits: each, those of chains not counted */
-  MAX_CONTACTS = 4000000,    /* possible contacts: pairs of 2800 bodies */
+  MAX_TIES = 300000,      /* joints; springs; limits; controls: each, those of chains not counted */
+  MAX_CONTACTS = 4000000, /* possible contacts: pairs of 2800 bodies */
   MAX_SHAPE_POINTS = 1000000 /* of rims and point sets, all together */
 };
 
@@ -99,6 +99,16 @@ typedef struct limit {
   char *label;
 } limit;
 
+/* A force or torque that is given from outside, in coordinates of the world. */
+typedef struct control {
+  char *id;
+  int body;
+  carom_control_kind kind;
+  combination point; /* CAROM_CONTROL_FORCE: where it acts */
+  int first;         /* of its numbers among the control_size */
+  int size;          /* numbers: dimension; a torque in the plane has 1 */
+} control;
+
 /* Bodies tied together by constraints, joints included: what an impulse on one of them moves. Rows
  * of the equality constraints of one assembly are contiguous, those of different assemblies are
  * not coupled. */
@@ -168,6 +178,9 @@ struct carom_system {
   spring *springs;
   int limit_count;
   limit *limits;
+  int control_count;
+  control *controls;
+  int control_size; /* numbers of all controls at one time step */
 
   /* possible contacts: pairs, then body x plane, then limits (bends, then stretches) */
   bool pair_contacts;      /* balls touch each other */

@@ -129,6 +129,11 @@ static outcome try_system_body_is_rigid(trial *t) {
   return (outcome){.harmless = !carom_system_body_is_rigid(P(system, have.system), N(body, 0))};
 }
 
+static outcome try_system_control(trial *t) {
+  const carom_control_info info = carom_system_control(P(system, have.system), N(control, 0));
+  return (outcome){.harmless = info.body == -1 && info.size == 0 && info.id != NULL};
+}
+
 static outcome try_states_read(trial *t) {
   carom_states made = {.x = garbage, .v = garbage};
   outcome o = {.status = carom_states_read(P(system, have.system), P(path, "states.h5"),
@@ -307,6 +312,20 @@ static outcome try_rollout_report(trial *t) {
   return (outcome){.harmless = carom_rollout_report(P(rollout, have.rollout)).time_steps == 0};
 }
 
+/* The scene has no controls, so that none can be set. */
+static outcome try_rollout_set_controls(trial *t) {
+  return (outcome){.status =
+                       carom_rollout_set_controls(P(rollout, have.rollout), P(u, NULL), ERROR)};
+}
+
+static outcome try_rollout_controls(trial *t) {
+  return (outcome){.harmless = carom_rollout_controls(P(rollout, have.rollout)) == NULL};
+}
+
+static outcome try_rollout_controls_bar(trial *t) {
+  return (outcome){.harmless = carom_rollout_controls_bar(P(rollout, have.rollout)) == NULL};
+}
+
 static outcome try_rollout_vjp(trial *t) {
   double theta_bar[MOST_NUMBERS];
   assert_int_equal(carom_rollout_run(have.rollout, NULL, have.x0, have.v0, NULL), CAROM_OK);
@@ -449,11 +468,15 @@ const public_call engine_calls[] = {
     ROW(rollout_contacts, ""),
     ROW(rollout_report, ""),
     ROW(rollout_vjp, "x_bar v_bar x0_bar v0_bar theta_bar"),
+    ROW(rollout_set_controls, "u"),
+    ROW(rollout_controls, ""),
+    ROW(rollout_controls_bar, ""),
     ROW(rollout_failure_count, ""),
     ROW(rollout_failure, ""),
     TRUSTING_ROW(system_simulate, "theta contacts report", "batch options.steps options.substeps"),
     ROW(system_energy, "theta kinetic potential"),
     ROW(system_body_is_rigid, ""),
+    ROW(system_control, ""),
     ROW(states_read, ""),
     ROW(states_write, ""),
     ROW(states_free, ""),
