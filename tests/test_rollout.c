@@ -435,6 +435,27 @@ static void test_stabilized_runs_hold(void **state) {
   }
 }
 
+/* What a scene says of its simulation is the default of a rollout. */
+static void test_options_of_the_scene(void **state) {
+  (void)state;
+  const char text[] =
+      "{\"carom\": 1, \"name\": \"a\", \"dimension\": 2, \"dt\": 0.01, \"steps\": 1, "
+      "\"stabilize\": true,"
+      " \"bodies\": [{\"id\": \"a\", \"type\": \"point\", \"mass\": 1, \"radius\": 0.1}],"
+      " \"planes\": [{\"id\": \"g\", \"normal\": [0, 1], \"offset\": 0}],"
+      " \"contacts\": {\"law\": \"coulomb\", \"hold\": true},"
+      " \"initial\": {\"sampler\": \"state\", \"bodies\": [{\"body\": \"a\", \"position\": [0, "
+      "1]}]}}";
+  carom_system *system = parse_system(text), *plain = load_system("bd1");
+  carom_rollout_options said = carom_rollout_default_options(system);
+  carom_rollout_options silent = carom_rollout_default_options(plain);
+  assert_true(said.stabilize && said.hold_contacts && said.friction == CAROM_COULOMB_FRICTION);
+  assert_true(!silent.stabilize && !silent.hold_contacts);
+  assert_int_equal(silent.friction, CAROM_CONVEX_FRICTION);
+  carom_system_destroy(system);
+  carom_system_destroy(plain);
+}
+
 /* The least time steps: none. */
 static void test_zero_steps(void **state) {
   (void)state;
@@ -466,6 +487,7 @@ int main(void) {
       cmocka_unit_test(test_failures_are_kept),
       cmocka_unit_test(test_inaccurate_programs_are_counted),
       cmocka_unit_test(test_stabilized_runs_hold),
+      cmocka_unit_test(test_options_of_the_scene),
       cmocka_unit_test(test_zero_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
