@@ -66,8 +66,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 }
 
 static const char help[] =
-    "Checks all derivatives of SCENE against central differences: by the initial state and by "
-    "every segment of parameters (masses, friction, ...), over chunks of 5 states with and without "
+    "Checks all derivatives of SCENE against central differences: by the initial state, by "
+    "controls (random ones) and by every segment of parameters (masses, friction, ...), over "
+    "chunks of 5 states with and without "
     "contacts, for both contact models and both forms of dynamics (--contact and --dynamics choose "
     "one). The error is relative; 1e-6 passes. 'used' counts chunks times directions at which the "
     "trajectory is smooth, as finite differences need it. Cone programs that were not solved are "

@@ -102,7 +102,8 @@ typedef struct checker {
   const setup *s;
   const chunk_set *chunks;
   carom_rollout_options options;
-  size_t state; /* doubles in a state */
+  size_t state;   /* doubles in a state */
+  size_t control; /* doubles in the controls of a chunk, or 0 */
   int theta_count;
   double *wx, *wv;         /* weights of the functional, [count][CHUNK_STATES][state] */
   carom_rollout *rollout;  /* of all chunks */
@@ -110,9 +111,11 @@ typedef struct checker {
   double *base;            /* [count] functional of the unperturbed run */
   double *magnitude;       /* [count] size of its terms: what rounding is relative to */
   double *x0, *v0, *theta; /* perturbed inputs */
+  double *base_u, *u;      /* [count][control]: of the unperturbed run, perturbed */
   double *x0_bar, *v0_bar; /* [count][state] */
+  double *u_bar;           /* [count][control] */
   double *theta_bar;       /* [count][theta_count] */
-  double *direction;       /* [count][state] or [segment] */
+  double *direction;       /* [count][state], [count][control] or [segment] */
   double *levels;          /* [2 STENCIL_STEPS][count] of a stencil */
   bool *done, *same_flags; /* [count] of a direction */
   double *numbers;         /* what all of these point into */
@@ -135,10 +138,10 @@ static double *take(double **numbers, size_t size) {
 static carom_status checker_allocate(checker *c, carom_error *error) {
   const size_t count = (size_t)c->chunks->count, states = count * c->state,
                all = states * CHUNK_STATES, theta = (size_t)c->theta_count,
-               direction = states > theta ? states : theta;
-  c->numbers = calloc(
-      2 * all + 4 * states + (2 + 2 * STENCIL_STEPS) * count + theta + count * theta + direction,
-      sizeof(double));
+               controls = count * c->control, direction = states + controls + theta;
+  c->numbers = calloc(2 * all + 4 * states + 3 * controls + (2 + 2 * STENCIL_STEPS) * count +
+                          theta + count * theta + direction,
+                      sizeof(double));
   c->base_flags = calloc(count, CHUNK_STATES);
   c->done = calloc(2 * count, sizeof(bool));
   if (c->numbers == NULL || c->base_flags == NULL || c->done == NULL)
@@ -148,6 +151,8 @@ static carom_status checker_allocate(checker *c, carom_error *error) {
   c->wv = take(&next, all);
   double **const starts[] = {&c->x0, &c->v0, &c->x0_bar, &c->v0_bar};
   for (int k = 0; k < 4; k++) *starts[k] = take(&next, states);
+  double **const forces[] = {&c->base_u, &c->u, &c->u_bar};
+  for (int k = 0; k < 3; k++) *forces[k] = take(&next, controls);
   c->base = take(&next, count);
   c->magnitude = take(&next, count);
   c->levels = take(&next, 2 * STENCIL_STEPS * count);
@@ -158,13 +163,47 @@ static carom_status checker_allocate(checker *c, carom_error *error) {
   return CAROM_OK;
 }
 
+static double root_mean_square(const double *values, int count) {
+  double sum = 0.0;
+  for (int k = 0; k < count; k++) sum += values[k] * values[k];
+  return count > 0 ? sqrt(sum / count) : 0.0;
+}
+
+// how large a control is moderate: over a chunk it changes velocities by a tenth of what they are
+static double control_scale(const checker *c, const carom_control_info *info) {
+  const carom_system *system = c->s->system;
+  const int d = c->s->info.dimension;
+  const double speed = root_mean_square(c->chunks->v0, c->chunks->count * (int)c->state);
+  const double *log_mass = c->s->theta + carom_parameters_segment(system, CAROM_LOG_MASS).offset;
+  const double *log_moment =
+      c->s->theta + carom_parameters_segment(system, CAROM_LOG_MOMENT).offset + info->body * d;
+  double arm = 1.0, moment = 0.0;
+  for (int k = 0; k < d; k++) moment += exp(log_moment[k]);
+  if (info->kind == CAROM_CONTROL_TORQUE) arm = sqrt(moment);
+  return 0.1 * fmax(speed, 0.1) * exp(log_mass[info->body]) * arm / (CHUNK_STEPS * c->options.dt);
+}
+
+static void draw_controls(checker *c, uint64_t seed) {
+  stream r = stream_begin(seed, UINT32_MAX);
+  const size_t size = (size_t)c->s->info.control_size;
+  for (int k = 0; k < c->s->info.control_count; k++) {
+    const carom_control_info info = carom_system_control(c->s->system, k);
+    const double scale = control_scale(c, &info);
+    for (size_t step = 0; step < (size_t)c->chunks->count * CHUNK_STEPS; step++)
+      for (int i = 0; i < info.size; i++)
+        c->base_u[step * size + (size_t)(info.first + i)] = scale * stream_normal(&r);
+  }
+}
+
 static carom_status checker_init(checker *c, const setup *s, const chunk_set *chunks, uint64_t seed,
                                  carom_error *error) {
   *c = (checker){.s = s, .chunks = chunks, .options = s->options, .state = state_size(s)};
   c->options.steps = CHUNK_STEPS;
   c->options.progress = NULL;
   c->theta_count = carom_parameters_count(s->system);
+  c->control = (size_t)CHUNK_STEPS * (size_t)s->info.control_size;
   carom_status status = checker_allocate(c, error);
+  if (status == CAROM_OK) draw_controls(c, seed);
   stream r = stream_begin(seed, 0);
   for (size_t k = 0; status == CAROM_OK && k < (size_t)chunks->count * CHUNK_STATES * c->state;
        k++) {
@@ -181,9 +220,18 @@ static void checker_free(checker *c) {
   free(c->done);
 }
 
-// simulates all chunks from c->x0, c->v0 with c->theta and evaluates the functional of each
+// a run under controls, where the scene has some
+static carom_status run_controlled(const checker *c, carom_rollout *rollout, const double *theta,
+                                   const double *x0, const double *v0, const double *u,
+                                   carom_error *error) {
+  carom_status status = CAROM_OK;
+  if (c->control > 0) status = carom_rollout_set_controls(rollout, u, error);
+  return status == CAROM_OK ? carom_rollout_run(rollout, theta, x0, v0, error) : status;
+}
+
+// simulates all chunks from c->x0, c->v0, c->u with c->theta and evaluates the functional of each
 static carom_status evaluate(checker *c, double *values, carom_error *error) {
-  carom_status status = carom_rollout_run(c->rollout, c->theta, c->x0, c->v0, error);
+  carom_status status = run_controlled(c, c->rollout, c->theta, c->x0, c->v0, c->u, error);
   if (status != CAROM_OK) return status;
   const double *x = carom_rollout_positions(c->rollout);
   const double *v = carom_rollout_velocities(c->rollout);
@@ -206,6 +254,7 @@ static void reset_inputs(checker *c) {
   size_t bytes = sizeof(double) * (size_t)c->chunks->count * c->state;
   memcpy(c->x0, c->chunks->x0, bytes);
   memcpy(c->v0, c->chunks->v0, bytes);
+  memcpy(c->u, c->base_u, sizeof(double) * (size_t)c->chunks->count * c->control);
   memcpy(c->theta, c->s->theta, sizeof(double) * (size_t)c->theta_count);
 }
 
@@ -215,12 +264,15 @@ static carom_status differentiate(checker *c, carom_error *error) {
   carom_status status = carom_rollout_create(c->s->system, &c->options, 1, &rollout, error);
   if (status != CAROM_OK) return status;
   for (int k = 0; status == CAROM_OK && k < c->chunks->count; k++) {
-    size_t at = (size_t)k * c->state, all = at * CHUNK_STATES;
-    status = carom_rollout_run(rollout, c->s->theta, c->chunks->x0 + at, c->chunks->v0 + at, error);
+    size_t at = (size_t)k * c->state, all = at * CHUNK_STATES, from = (size_t)k * c->control;
+    status = run_controlled(c, rollout, c->s->theta, c->chunks->x0 + at, c->chunks->v0 + at,
+                            c->base_u + from, error);
     if (status == CAROM_OK) {
       status = carom_rollout_vjp(rollout, c->wx + all, c->wv + all, c->x0_bar + at, c->v0_bar + at,
                                  c->theta_bar + (size_t)k * (size_t)c->theta_count, error);
     }
+    if (status == CAROM_OK && c->control > 0)
+      memcpy(c->u_bar + from, carom_rollout_controls_bar(rollout), sizeof(double) * c->control);
   }
   carom_rollout_destroy(rollout);
   return status;
@@ -243,10 +295,12 @@ static carom_status run_base(checker *c, carom_report *report, carom_error *erro
 const char *check_segment_name(const carom_system *system, int segment) {
   if (segment == CHECK_X0) return "initial x";
   if (segment == CHECK_V0) return "initial v";
+  if (segment == CHECK_U) return "controls";
   return carom_parameters_segment(system, (carom_segment)(segment - CHECK_THETA)).name;
 }
 
 static int segment_size(const checker *c, int segment) {
+  if (segment == CHECK_U) return (int)c->control;
   if (segment < CHECK_THETA) return (int)c->state;
   return carom_parameters_segment(c->s->system, (carom_segment)(segment - CHECK_THETA)).size;
 }
@@ -255,15 +309,10 @@ static int segment_size(const checker *c, int segment) {
 static const double *segment_bar(const checker *c, int segment, int k) {
   if (segment == CHECK_X0) return c->x0_bar + (size_t)k * c->state;
   if (segment == CHECK_V0) return c->v0_bar + (size_t)k * c->state;
+  if (segment == CHECK_U) return c->u_bar + (size_t)k * c->control;
   carom_segment id = (carom_segment)(segment - CHECK_THETA);
   return c->theta_bar + (size_t)k * (size_t)c->theta_count +
          carom_parameters_segment(c->s->system, id).offset;
-}
-
-static double root_mean_square(const double *values, int count) {
-  double sum = 0.0;
-  for (int k = 0; k < count; k++) sum += values[k] * values[k];
-  return count > 0 ? sqrt(sum / count) : 0.0;
 }
 
 // how large a step is natural for a segment: lengths are small, stiffnesses large
@@ -272,6 +321,8 @@ static double segment_scale(const checker *c, int segment) {
   if (segment == CHECK_V0) {
     return 10.0 * fmax(1.0, root_mean_square(c->chunks->v0, c->chunks->count * (int)c->state));
   }
+  if (segment == CHECK_U)
+    return 100.0 * root_mean_square(c->base_u, c->chunks->count * (int)c->control);
   const carom_segment id = (carom_segment)(segment - CHECK_THETA);
   const carom_segment_info info = carom_parameters_segment(c->s->system, id);
   double size = root_mean_square(c->s->theta + info.offset, info.size);
@@ -280,11 +331,11 @@ static double segment_scale(const checker *c, int segment) {
   return 40.0 * (id == CAROM_STIFFNESS ? fmax(1.0, size) : 1.0);
 }
 
-// inputs moved by `step` along `direction`: of every chunk its own for states, one for theta
+// inputs moved by `step` along `direction`: of every chunk its own for states and controls, one for theta
 static void perturb(checker *c, int segment, const double *direction, double step) {
   reset_inputs(c);
-  int count = c->chunks->count * (int)c->state;
-  double *moved = segment == CHECK_X0 ? c->x0 : c->v0;
+  int count = c->chunks->count * segment_size(c, segment);
+  double *moved = segment == CHECK_X0 ? c->x0 : segment == CHECK_V0 ? c->v0 : c->u;
   if (segment >= CHECK_THETA) {
     const carom_segment_info info =
         carom_parameters_segment(c->s->system, (carom_segment)(segment - CHECK_THETA));
@@ -338,7 +389,7 @@ static bool difference(const checker *c, const level_values *level, int k, doubl
 typedef struct segment_work {
   int segment, size;
   double typical;    /* directional derivative of ordinary size */
-  double *direction; /* [count][state] or [size] */
+  double *direction; /* [count][size] or [size] */
   bool *done;        /* [count] */
   level_values st;
 } segment_work;
@@ -352,7 +403,7 @@ static void draw_direction(const checker *c, segment_work *w, stream *r) {
 static double directional(const checker *c, const segment_work *w, int k) {
   const double *bar = segment_bar(c, w->segment, k);
   const double *direction =
-      w->segment < CHECK_THETA ? w->direction + (size_t)k * c->state : w->direction;
+      w->segment < CHECK_THETA ? w->direction + (size_t)k * (size_t)w->size : w->direction;
   double sum = 0.0;
   for (int i = 0; i < w->size; i++) sum += bar[i] * direction[i];
   return sum;

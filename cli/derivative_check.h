@@ -2,7 +2,7 @@
  *
  * The function is a fixed random linear functional of the trajectory of a short chunk: smooth, and
  * it sees every entry. Along a random direction of one segment (initial positions, initial
- * velocities, or a segment of theta) its derivative is taken by central differences with steps h,
+ * velocities, controls, or a segment of theta) its derivative is taken by central differences with steps h,
  * h/2, h/4 and Richardson extrapolation, and compared with the vector-Jacobian product.
  *
  * The trajectory is only piecewise smooth. A chunk is skipped for a direction, and counted, if even
@@ -21,7 +21,8 @@ enum {
   CHUNK_STEPS = CHUNK_STATES - 1,
   CHECK_X0 = 0,
   CHECK_V0 = 1,
-  CHECK_THETA = 2, /* first segment of theta */
+  CHECK_U = 2,     /* controls, where the scene has some: random ones of moderate size */
+  CHECK_THETA = 3, /* first segment of theta */
   CHECK_SEGMENT_COUNT = CHECK_THETA + CAROM_SEGMENT_COUNT
 };
 

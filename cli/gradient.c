@@ -32,6 +32,11 @@ enum { KEY_TARGET = 512 };
 static const struct argp_option options[] = {
     {"target", KEY_TARGET, "FILE", 0, "trajectory file to compare with", 0},
     {"output", 'o', "FILE", 0, "write loss and gradient to FILE (HDF5)", 0},
+    {"controls", RUN_CONTROLS, "FILE", 0,
+     "forces and torques of each time step (HDF5, /u [samples][steps][controls]); of one sample: "
+     "for "
+     "all",
+     2},
     {"dump-failures", RUN_DUMP_FAILURES, "DIR", 0,
      "write cone programs that were not solved into DIR, for `carom solve`", 3},
     {0}};
@@ -56,8 +61,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 static const char help[] =
     "Simulates SCENE from the states of --init and compares with the trajectories of --target: "
     "loss = mean |prediction - target| over all entries of (x, v) of all states. Prints the loss "
-    "and the norms of its gradient by the initial states and by each kind of parameter (masses, "
-    "friction, ...)."
+    "and the norms of its gradient by the initial states, by controls and by each kind of "
+    "parameter "
+    "(masses, friction, ...)."
     "\vExample: how cp3 would have to change to move as cp3-e does\n"
     "  carom simulate cp3-e --sample 8 -o truth.h5\n"
     "  carom gradient cp3 --init truth.h5 --target truth.h5 -o gradient.h5";
@@ -147,6 +153,8 @@ static carom_status run(const arguments *a, setup *s, work *w, carom_error *erro
   s->options.progress = progress_update;
   s->options.progress_user = &bar;
   carom_status status = carom_rollout_create(s->system, &s->options, s->batch, &w->rollout, error);
+  if (status == CAROM_OK && s->u != NULL)
+    status = carom_rollout_set_controls(w->rollout, s->u, error);
   if (status == CAROM_OK) status = carom_rollout_run(w->rollout, s->theta, s->x0, s->v0, error);
   if (status == CAROM_OK) {
     loss_of_run(s, w);
@@ -159,12 +167,25 @@ static carom_status run(const arguments *a, setup *s, work *w, carom_error *erro
   return status;
 }
 
-static carom_status compute(const arguments *a, setup *s, work *w, carom_error *error) {
-  carom_status status = setup_load(&a->run, s, error);
-  if (status == CAROM_OK) status = check_run_output(a->output, &a->run, a->target, error);
+// states, target and controls, which agree with each other
+static carom_status prepare(const arguments *a, setup *s, work *w, carom_error *error) {
+  carom_controls controls = {0};
+  carom_status status = setup_controls_begin(&a->run, s, &controls, error);
   if (status == CAROM_OK) status = setup_states(&a->run, s, error);
   if (status == CAROM_OK) status = carom_trajectories_read(s->system, a->target, &w->target, error);
   if (status == CAROM_OK) status = match_target(a, s, &w->target, error);
+  if (status == CAROM_OK) status = setup_controls(&a->run, s, &controls, error);
+  if (status == CAROM_OK && w->target.u != NULL && s->u == NULL)
+    fprintf(stderr, "carom gradient: %s was made with controls, this run has none (--controls)\n",
+            a->target);
+  carom_controls_free(&controls);
+  return status;
+}
+
+static carom_status compute(const arguments *a, setup *s, work *w, carom_error *error) {
+  carom_status status = setup_load(&a->run, s, error);
+  if (status == CAROM_OK) status = check_run_output(a->output, &a->run, a->target, error);
+  if (status == CAROM_OK) status = prepare(a, s, w, error);
   if (status == CAROM_OK) status = allocate(s, w, error);
   if (status == CAROM_OK) status = run(a, s, w, error);
   if (status != CAROM_OK) return status;
@@ -179,7 +200,9 @@ static carom_status compute(const arguments *a, setup *s, work *w, carom_error *
                                  .loss_each = w->loss_each,
                                  .x0_bar = w->x0_bar,
                                  .v0_bar = w->v0_bar,
-                                 .theta_bar = w->theta_bar};
+                                 .theta_bar = w->theta_bar,
+                                 .steps = s->options.steps,
+                                 .u_bar = carom_rollout_controls_bar(w->rollout)};
   return carom_gradient_write(&result, s->system, a->output, error);
 }
 
@@ -189,11 +212,18 @@ static double norm(const double *values, size_t count) {
   return sqrt(sum);
 }
 
+// of the derivative by all controls
+static double control_norm(const setup *s, const work *w) {
+  size_t each = (size_t)s->options.steps * (size_t)s->info.control_size;
+  return norm(carom_rollout_controls_bar(w->rollout), (size_t)s->batch * each);
+}
+
 static void print_text(const arguments *a, const setup *s, const work *w) {
   size_t count = (size_t)s->batch * state_size(s);
   printf("loss           %.17g\n", w->loss);
   printf("|gradient| by initial x    %.9g\n", norm(w->x0_bar, count));
   printf("|gradient| by initial v    %.9g\n", norm(w->v0_bar, count));
+  if (s->u != NULL) printf("|gradient| by controls     %.9g\n", control_norm(s, w));
   for (int k = 0; k < CAROM_SEGMENT_COUNT; k++) {
     const carom_segment_info segment = carom_parameters_segment(s->system, (carom_segment)k);
     if (segment.size == 0) continue;
@@ -213,6 +243,7 @@ static void print_as_json(const arguments *a, const setup *s, const work *w) {
   size_t count = (size_t)s->batch * state_size(s);
   json_t *norms = json_pack("{so so}", "x0", json_number(norm(w->x0_bar, count)), "v0",
                             json_number(norm(w->v0_bar, count)));
+  if (s->u != NULL) json_object_set_new(norms, "u", json_number(control_norm(s, w)));
   json_t *parameters = json_object();
   for (int k = 0; k < CAROM_SEGMENT_COUNT; k++) {
     const carom_segment_info segment = carom_parameters_segment(s->system, (carom_segment)k);

@@ -36,7 +36,8 @@ carom_status check_output(const char *path, int input_count, const char *const *
 
 carom_status check_run_output(const char *path, const run_options *given, const char *other,
                               carom_error *error) {
-  const char *const inputs[] = {scene_file(given->scene), given->init, given->parameters, other};
+  const char *const inputs[] = {scene_file(given->scene), given->init, given->parameters,
+                                given->controls, other};
   return check_output(path, sizeof inputs / sizeof inputs[0], inputs, error);
 }
 

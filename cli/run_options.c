@@ -26,6 +26,7 @@ bool parse_run_option(run_options *o, int key, char *text, struct argp_state *st
   switch (key) {
     case RUN_SAMPLE: o->sample = parse_integer(state, "--sample", text, 1, INT_MAX); return true;
     case RUN_SEED: o->seed = parse_seed(state, text); return true;
+    case RUN_CONTROLS: o->controls = text; return true;
     case RUN_DUMP_FAILURES: o->dump_failures = text; return true;
     default: return false;
   }

@@ -12,6 +12,7 @@ typedef struct run_options {
   const char *scene;
   const char *init;
   const char *parameters;
+  const char *controls;
   const char *dump_failures;
   int sample; /* 0: the command's default */
   uint64_t seed;
@@ -35,6 +36,7 @@ const struct argp_child *run_children(const option_words *words);
 enum run_option_key {
   RUN_SAMPLE = 16384, /* apart from the keys of other parsers */
   RUN_SEED,
+  RUN_CONTROLS,
   RUN_DUMP_FAILURES
 };
 

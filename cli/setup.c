@@ -1,6 +1,8 @@
 #include "cli/setup.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static carom_status load_parameters(const run_options *given, setup *s, carom_error *error) {
   s->theta = malloc(sizeof(double) * (size_t)carom_parameters_count(s->system));
@@ -60,10 +62,58 @@ carom_status setup_states(const run_options *given, setup *s, carom_error *error
   return carom_system_sample(s->system, given->seed, s->batch, s->x0, s->v0, error);
 }
 
+carom_status setup_controls_begin(const run_options *given, setup *s, carom_controls *read,
+                                  carom_error *error) {
+  if (given->controls == NULL) return CAROM_OK;
+  carom_status status = carom_controls_read(s->system, given->controls, read, error);
+  if (status != CAROM_OK) return status;
+  if (given_text(&given->rollout, "steps") == NULL) s->options.steps = read->steps;
+  if (read->dt > 0.0 && fabs(read->dt - s->options.dt) > 1e-9 * s->options.dt) {
+    return carom_error_set(error, CAROM_INVALID_DATA,
+                           "%s: has the time step %g, but the run has %g; give --dt %.17g",
+                           given->controls, read->dt, s->options.dt, read->dt);
+  }
+  return CAROM_OK;
+}
+
+// the controls of one sample, for all
+static carom_status repeat_controls(setup *s, const carom_controls *read, carom_error *error) {
+  const size_t each = (size_t)read->steps * (size_t)s->info.control_size;
+  s->u = calloc((size_t)s->batch, each * sizeof(double));
+  if (s->u == NULL)
+    return carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory for controls of %d samples",
+                           s->batch);
+  for (int k = 0; k < s->batch; k++)
+    memcpy(s->u + (size_t)k * each, read->u, each * sizeof(double));
+  return CAROM_OK;
+}
+
+carom_status setup_controls(const run_options *given, setup *s, carom_controls *read,
+                            carom_error *error) {
+  if (given->controls == NULL) return CAROM_OK;
+  if (read->steps != s->options.steps) {
+    return carom_error_set(error, CAROM_INVALID_DATA,
+                           "%s: /u has controls of %d time steps, but the run has %d",
+                           given->controls, read->steps, s->options.steps);
+  }
+  if (read->batch == 1) return repeat_controls(s, read, error);
+  if (read->batch != s->batch) {
+    return carom_error_set(
+        error, CAROM_INVALID_DATA,
+        "%s: /u has controls of %d samples, but the run has %d; give those of as "
+        "many, or of one for all",
+        given->controls, read->batch, s->batch);
+  }
+  s->u = read->u;
+  read->u = NULL;
+  return CAROM_OK;
+}
+
 void setup_close(setup *s) {
   carom_system_destroy(s->system);
   free(s->theta);
   free(s->x0);
   free(s->v0);
+  free(s->u);
   *s = (setup){0};
 }

@@ -12,6 +12,7 @@ typedef struct setup {
   double *theta;
   int batch;
   double *x0, *v0; /* [batch][point_count][dimension] */
+  double *u;       /* [batch][options.steps][control_size]; NULL: no controls */
 } setup;
 
 /* Loads the system and its parameters; no initial states yet. */
@@ -22,6 +23,14 @@ int drawn_states(const run_options *given);
 
 /* Initial states from --init, or `sample` drawn ones (at least one). */
 carom_status setup_states(const run_options *given, setup *s, carom_error *error);
+
+/* Controls from --controls, if there are some. The first is for before the states: where --steps is not
+ * given, there are as many as of controls. The second for when samples and steps are known: controls must be
+ * of as many, those of one sample are for all. */
+carom_status setup_controls_begin(const run_options *given, setup *s, carom_controls *read,
+                                  carom_error *error);
+carom_status setup_controls(const run_options *given, setup *s, carom_controls *read,
+                            carom_error *error);
 void setup_close(setup *s);
 
 /* Doubles in one state of the system. */

@@ -25,6 +25,11 @@ static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write the trajectories to FILE (HDF5)", 0},
     {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (1)", 1},
     {"seed", RUN_SEED, "S", 0, "seed of the sampler (0)", 1},
+    {"controls", RUN_CONTROLS, "FILE", 0,
+     "forces and torques of each time step (HDF5, /u [samples][steps][controls]); of one sample: "
+     "for "
+     "all",
+     2},
     {"dump-failures", RUN_DUMP_FAILURES, "DIR", 0,
      "write cone programs that were not solved into DIR, for `carom solve`", 3},
     {0}};
@@ -83,13 +88,14 @@ static carom_status allocate(const setup *s, carom_trajectories *out, carom_erro
       out->state_count);
 }
 
-// a rollout keeps the programs that failed, a plain simulation does not
-static carom_status run_with_dump(const setup *s, const char *folder, carom_trajectories *out,
-                                  carom_report *report, carom_error *error) {
+// a rollout takes controls and keeps the programs that failed, a plain simulation does not
+static carom_status run_rollout(const setup *s, const char *folder, carom_trajectories *out,
+                                carom_report *report, carom_error *error) {
   carom_rollout *rollout;
   carom_status status = carom_rollout_create(s->system, &s->options, s->batch, &rollout, error);
   if (status != CAROM_OK) return status;
-  status = carom_rollout_run(rollout, s->theta, s->x0, s->v0, error);
+  if (s->u != NULL) status = carom_rollout_set_controls(rollout, s->u, error);
+  if (status == CAROM_OK) status = carom_rollout_run(rollout, s->theta, s->x0, s->v0, error);
   if (status == CAROM_OK) {
     size_t entries = (size_t)out->batch * (size_t)out->state_count;
     size_t bytes = entries * state_size(s) * sizeof(double);
@@ -98,7 +104,7 @@ static carom_status run_with_dump(const setup *s, const char *folder, carom_traj
     memcpy(out->contact, carom_rollout_contacts(rollout), entries);
     *report = carom_rollout_report(rollout);
     int written;
-    status = dump_failures(rollout, folder, &written, error);
+    if (folder != NULL) status = dump_failures(rollout, folder, &written, error);
   }
   carom_rollout_destroy(rollout);
   return status;
@@ -164,8 +170,8 @@ static void print_as_json(const arguments *a, const setup *s, const carom_trajec
 }
 
 // initial states, and memory for what comes of them: before any are drawn, after they are read
-static carom_status prepare(const arguments *a, setup *s, carom_trajectories *data,
-                            carom_error *error) {
+static carom_status prepare_states(const arguments *a, setup *s, carom_trajectories *data,
+                                   carom_error *error) {
   carom_status status = CAROM_OK;
   if (a->run.init == NULL) {
     s->batch = drawn_states(&a->run);
@@ -173,6 +179,16 @@ static carom_status prepare(const arguments *a, setup *s, carom_trajectories *da
   }
   if (status == CAROM_OK) status = setup_states(&a->run, s, error);
   if (status == CAROM_OK && a->run.init != NULL) status = allocate(s, data, error);
+  return status;
+}
+
+static carom_status prepare(const arguments *a, setup *s, carom_trajectories *data,
+                            carom_error *error) {
+  carom_controls read = {0};
+  carom_status status = setup_controls_begin(&a->run, s, &read, error);
+  if (status == CAROM_OK) status = prepare_states(a, s, data, error);
+  if (status == CAROM_OK) status = setup_controls(&a->run, s, &read, error);
+  carom_controls_free(&read);
   return status;
 }
 
@@ -185,8 +201,8 @@ static carom_status simulate(const arguments *a, setup *s, carom_trajectories *d
   progress bar = progress_begin("simulating", "steps", a->run.general.quiet);
   s->options.progress = progress_update;
   s->options.progress_user = &bar;
-  if (a->run.dump_failures != NULL) {
-    status = run_with_dump(s, a->run.dump_failures, data, report, error);
+  if (a->run.dump_failures != NULL || s->u != NULL) {
+    status = run_rollout(s, a->run.dump_failures, data, report, error);
   } else {
     status = carom_system_simulate(s->system, &s->options, s->theta, s->batch, s->x0, s->v0,
                                    data->x, data->v, data->contact, report, error);
@@ -194,6 +210,8 @@ static carom_status simulate(const arguments *a, setup *s, carom_trajectories *d
   progress_end(&bar);
   *seconds = seconds_now() - bar.start;
   if (status != CAROM_OK || a->output == NULL) return status;
+  data->u = s->u; // data is the owner now
+  s->u = NULL;
   return carom_trajectories_write(data, s->system, a->output, error);
 }
 

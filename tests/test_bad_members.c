@@ -184,9 +184,32 @@ static void gradients(void **state) {
   refused(carom_gradient_write(&bad, have.system, "o.h5", &e), &e, CAROM_INVALID_ARGUMENT,
           "the array of /d_v0 is NULL");
   bad = good;
+  bad.u_bar = have.x0;
+  refused(carom_gradient_write(&bad, have.system, "o.h5", &e), &e, CAROM_INVALID_ARGUMENT,
+          "cp3 has no controls");
+  bad.steps = -1;
+  refused(carom_gradient_write(&bad, have.pushed, "o.h5", &e), &e, CAROM_INVALID_ARGUMENT,
+          "the number of steps of /d_u is -1");
+  bad = good;
   bad.dt = NAN;
   refused(carom_gradient_write(&bad, have.system, "o.h5", &e), &e, CAROM_INVALID_ARGUMENT,
           "the time step is ");
+}
+
+static void controls(void **state) {
+  (void)state;
+  carom_error e;
+  carom_controls bad = some_controls();
+  bad.batch = -1;
+  refused(carom_controls_write(&bad, have.pushed, "o.h5", &e), &e, CAROM_INVALID_ARGUMENT,
+          "the number of samples of /u is -1");
+  bad = some_controls();
+  bad.u = NULL;
+  refused(carom_controls_write(&bad, have.pushed, "o.h5", &e), &e, CAROM_INVALID_ARGUMENT,
+          "the array of /u is NULL");
+  bad = some_controls();
+  refused(carom_controls_write(&bad, have.system, "o.h5", &e), &e, CAROM_INVALID_ARGUMENT,
+          "cp3 has no controls");
 }
 
 // every function that takes a data set or chunks
@@ -320,11 +343,17 @@ static void threads_of_a_model(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(states),           cmocka_unit_test(trajectories),
-      cmocka_unit_test(programs),         cmocka_unit_test(partial_trajectories),
-      cmocka_unit_test(gradients),        cmocka_unit_test(datasets),
-      cmocka_unit_test(initial_states),   cmocka_unit_test(configurations),
-      cmocka_unit_test(text_of_no_value), cmocka_unit_test(threads_of_a_model),
+      cmocka_unit_test(states),
+      cmocka_unit_test(trajectories),
+      cmocka_unit_test(programs),
+      cmocka_unit_test(partial_trajectories),
+      cmocka_unit_test(gradients),
+      cmocka_unit_test(controls),
+      cmocka_unit_test(datasets),
+      cmocka_unit_test(initial_states),
+      cmocka_unit_test(configurations),
+      cmocka_unit_test(text_of_no_value),
+      cmocka_unit_test(threads_of_a_model),
   };
   return cmocka_run_group_tests(tests, prepare, put_away);
 }

@@ -7,6 +7,8 @@ carom=$(realpath "$1")
 build=$(realpath "${2:-$(dirname "$1")}")
 source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
 make_bad_h5=$(built make_bad_h5) || exit 1
+make_controls=$(built make_controls) || exit 1
+pushed=$(dirname "$(realpath "$0")")/../examples/scenes/pushed.json
 
 no_file() { holds "$1 must not be there" test ! -e "$1"; }
 no_leftover() {
@@ -121,7 +123,33 @@ expect 1 'give --dt 0.01' gradient cp3 --init a.h5 --target a.h5 --dt 0.02
 expect 0 'written' simulate cp3 --sample 2 -o two.h5
 expect 1 'has 2 samples, but a.h5 has 5' gradient cp3 --init a.h5 --target two.h5
 
+# --- controls
+holds "make_controls" "$make_controls" "$pushed" 4 50 2 0.01 u4.h5
+holds "make_controls of one sample" "$make_controls" "$pushed" 1 50 2 0 u1.h5
+holds "make_controls of zeros" "$make_controls" "$pushed" 4 50 0 0.01 u0.h5
+expect 0 'steps +50 of' simulate "$pushed" --sample 4 --controls u4.h5 -o c4.h5
+expect 0 'written' simulate "$pushed" --sample 4 --steps 50 -o c-none.h5
+expect 0 'written' simulate "$pushed" --sample 4 --controls u0.h5 -o c0.h5
+expect 0 'written' simulate "$pushed" --sample 4 --controls u1.h5 -o c1.h5
+expect 0 'loss +0$' gradient "$pushed" --init c4.h5 --target c4.h5 --controls c4.h5
+expect 0 'loss +0$' gradient "$pushed" --init c4.h5 --target c-none.h5 --controls u0.h5
+expect 0 'loss +0$' gradient "$pushed" --init c1.h5 --target c1.h5 --controls u1.h5
+expect 0 'by controls +[0-9.]*[1-9]' gradient "$pushed" --init c4.h5 --target c-none.h5 --controls u4.h5 -o gc.h5
+expect 0 '"u": 0?[0-9.]+' gradient "$pushed" --init c4.h5 --target c-none.h5 --controls u4.h5 --json
+expect 0 'c4.h5 was made with controls, this run has none' gradient "$pushed" --init c4.h5 --target c4.h5
+expect 1 'of 4 samples, but the run has 3' simulate "$pushed" --sample 3 --controls u4.h5 -o never.h5
+expect 1 'of 50 time steps, but the run has 40' simulate "$pushed" --sample 4 --steps 40 --controls u4.h5 -o never.h5
+expect 1 'give --dt 0.01' simulate "$pushed" --sample 4 --dt 0.02 --controls u4.h5 -o never.h5
+expect 1 'cp3 has no controls' simulate cp3 --controls u4.h5 -o never.h5
+expect 1 'dataset /u is missing' simulate "$pushed" --controls c-none.h5 -o never.h5
+expect 1 'is the input u4.h5' simulate "$pushed" --sample 4 --controls u4.h5 -o u4.h5
+expect 1 'has motion under controls' dataset "$pushed" --from c4.h5 -o never.h5
+no_file never.h5
+expect 2 'unrecognized option' check "$pushed" --controls u4.h5
+
 # --- check
+expect 0 'controls +[0-9]+ / [0-9]+ +[0-9.]+e-' check "$pushed" --sample 4 --directions 1 --steps 50
+expect 0 '^pass: ' check "$pushed" --sample 4 --directions 1 --steps 50
 expect 0 '^pass: ' check cp3 --sample 4 --directions 1
 expect 0 '^pass: ' check cp3 --sample 4 --directions 1 --stabilize
 expect 0 '^pass: ' check gyro --sample 4 --directions 1 --stabilize

@@ -135,6 +135,77 @@ static void trajectory_round_trip(void **state) {
   assert_no_leftover();
 }
 
+/* /u there and back, as controls too; not into data sets, unless it is zero; of no meaning to a scene without
+ * controls. */
+static void controls_round_trip(void **state) {
+  file_fixture *f = *state;
+  carom_system *s = load_system(CAROM_SOURCE_DIR "/examples/scenes/pushed.json");
+  enum { SIZE = 12, ALL = BATCH * (STATES - 1) * 3 };
+  double x[BATCH * STATES * SIZE] = {0}, u[ALL];
+  for (int k = 0; k < ALL; k++) u[k] = 1 + k;
+  const carom_trajectories written = {.batch = BATCH,
+                                      .state_count = STATES,
+                                      .point_count = 6,
+                                      .dimension = 2,
+                                      .dt = 0.01,
+                                      .x = x,
+                                      .v = x,
+                                      .u = u};
+  carom_error error;
+  assert_int_equal(carom_trajectories_write(&written, s, "t.h5", &error), CAROM_OK);
+  carom_trajectories read;
+  assert_int_equal(carom_trajectories_read(s, "t.h5", &read, &error), CAROM_OK);
+  assert_memory_equal(read.u, u, sizeof u);
+  carom_trajectories_free(&read);
+  carom_controls found;
+  assert_int_equal(carom_controls_read(s, "t.h5", &found, &error), CAROM_OK);
+  assert_int_equal(found.batch, BATCH);
+  assert_int_equal(found.steps, STATES - 1);
+  assert_true(found.dt == 0.01);
+  assert_memory_equal(found.u, u, sizeof u);
+  assert_int_equal(carom_controls_write(&found, s, "u.h5", &error), CAROM_OK);
+  carom_controls_free(&found);
+  assert_int_equal(carom_controls_read(s, "u.h5", &found, &error), CAROM_OK);
+  assert_memory_equal(found.u, u, sizeof u);
+  carom_controls_free(&found);
+
+  carom_dataset *data;
+  const carom_dataset_options options = carom_dataset_default_options(s);
+  carom_dataset_read(s, "t.h5", &options, &data, &error);
+  assert_message(&error, CAROM_INVALID_DATA, "has motion under controls (/u)");
+  carom_trajectories_write(&written, f->cp3, "t.h5", &error);
+  carom_controls_read(f->cp3, "t.h5", &found, &error);
+  assert_message(&error, CAROM_INVALID_ARGUMENT, "cp3 has no controls");
+  carom_system_destroy(s);
+  assert_no_leftover();
+}
+
+/* Controls of another shape, or none. */
+static void controls_refused(void **state) {
+  (void)state;
+  carom_system *s = load_system(CAROM_SOURCE_DIR "/examples/scenes/pushed.json");
+  carom_error error;
+  carom_controls read;
+  const double u[2 * 5 * 4] = {0};
+  const struct {
+    int samples, steps, size;
+    const char *message;
+  } bad[] = {
+      {2, 5, 4, "/u"}, {2, 0, 3, "/u has 2 samples of 0 steps"}, {0, 5, 3, "/u has 0 samples"}};
+  for (int k = 0; k < 3; k++) {
+    const h5_axis axes[] = {
+        {"samples", bad[k].samples}, {"steps", bad[k].steps}, {"controls", bad[k].size}};
+    h5_writer *writer;
+    assert_int_equal(h5_writer_create("u.h5", &writer, NULL), CAROM_OK);
+    assert_int_equal(h5_write_doubles(writer, "u", 3, axes, u, NULL), CAROM_OK);
+    assert_int_equal(h5_writer_finish(writer, CAROM_OK, NULL), CAROM_OK);
+    carom_controls_read(s, "u.h5", &read, &error);
+    assert_message(&error, CAROM_INVALID_DATA, bad[k].message);
+    assert_null(read.u);
+  }
+  carom_system_destroy(s);
+}
+
 static void origin_is_written(void **state) {
   file_fixture *f = *state;
   double x[STATE] = {0}, v[STATE] = {0};
@@ -481,7 +552,13 @@ static void gradient_written(void **state) {
   double each[2] = {1.0, 3.0}, x0[2 * STATE], v0[2 * STATE], theta[64];
   for (int k = 0; k < 2 * STATE; k++) x0[k] = k, v0[k] = -k;
   for (int k = 0; k < 64; k++) theta[k] = 100 + k;
-  const carom_gradient data = {2, 0.01, 2.0, each, x0, v0, theta};
+  const carom_gradient data = {.batch = 2,
+                               .dt = 0.01,
+                               .loss = 2.0,
+                               .loss_each = each,
+                               .x0_bar = x0,
+                               .v0_bar = v0,
+                               .theta_bar = theta};
   assert_int_equal(carom_gradient_write(&data, f->cp3, "g.h5", NULL), CAROM_OK);
   h5_reader *reader;
   assert_int_equal(h5_reader_open("g.h5", &reader, NULL), CAROM_OK);
@@ -574,6 +651,8 @@ int main(void) {
       cmocka_unit_test(atomic_refuses),
       cmocka_unit_test(full_disk_is_reported),
       cmocka_unit_test(trajectory_round_trip),
+      cmocka_unit_test(controls_round_trip),
+      cmocka_unit_test(controls_refused),
       cmocka_unit_test(origin_is_written),
       cmocka_unit_test(same_content_same_bytes),
       cmocka_unit_test(states_round_trip),

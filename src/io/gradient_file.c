@@ -1,7 +1,7 @@
 #include "io/gradient_file.h"
 
 #include "base/error.h"
-#include "io/h5_file.h"
+#include "io/control_file.h"
 
 static carom_status write_states(h5_writer *writer, const carom_system_info *info,
                                  const carom_gradient *data, carom_error *error) {
@@ -13,7 +13,10 @@ static carom_status write_states(h5_writer *writer, const carom_system_info *inf
   }
   if (status == CAROM_OK) status = h5_write_doubles(writer, "d_x0", 3, axes, data->x0_bar, error);
   if (status == CAROM_OK) status = h5_write_doubles(writer, "d_v0", 3, axes, data->v0_bar, error);
-  return status;
+  if (status != CAROM_OK || data->u_bar == NULL) return status;
+  const h5_axis control_axes[] = {
+      {"samples", data->batch}, {"steps", data->steps}, {"controls", info->control_size}};
+  return h5_write_doubles(writer, "d_u", 3, control_axes, data->u_bar, error);
 }
 
 static carom_status write_parameters(h5_writer *writer, const carom_system *system,
@@ -41,10 +44,13 @@ carom_status carom_gradient_write(const carom_gradient *gradient, const carom_sy
   REQUIRE(gradient, error);
   REQUIRE(system, error);
   REQUIRE(path, error);
-  h5_writer *writer;
-  carom_status status = h5_writer_create(path, &writer, error);
-  if (status != CAROM_OK) return status;
   const carom_system_info info = carom_system_describe(system);
+  carom_status status =
+      gradient->u_bar != NULL ? control_check_size(system, path, error) : CAROM_OK;
+  if (status != CAROM_OK) return status;
+  h5_writer *writer;
+  status = h5_writer_create(path, &writer, error);
+  if (status != CAROM_OK) return status;
   status = h5_write_origin(writer, info.json, gradient->dt, error);
   if (status == CAROM_OK) status = write_states(writer, &info, gradient, error);
   if (status == CAROM_OK) status = write_parameters(writer, system, gradient, error);

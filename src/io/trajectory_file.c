@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "io/control_file.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +38,7 @@ static carom_status check_written(const carom_system *system, const carom_trajec
       status = error_set(error, CAROM_INVALID_ARGUMENT,
                          "%s: lengths[%d] is %d, must be a number of states from 0 to %d", path, k,
                          data->lengths[k], data->state_count);
+  if (status == CAROM_OK && data->u != NULL) status = control_check_size(system, path, error);
   return status;
 }
 
@@ -65,6 +67,9 @@ carom_status carom_trajectories_write(const carom_trajectories *trajectories,
   if (status == CAROM_OK && trajectories->contact != NULL) {
     status = h5_write_bytes(writer, "contact", 2, axes, trajectories->contact, error);
   }
+  if (status == CAROM_OK && trajectories->u != NULL)
+    status = control_write(writer, system, trajectories->batch, trajectories->state_count - 1,
+                           trajectories->u, error);
   return h5_writer_finish(writer, status, error);
 }
 
@@ -141,8 +146,9 @@ static carom_status compare_times(const h5_reader *reader, carom_trajectories *d
 
 /* ---- reading ---- */
 
-// /t, /contact and dt, where they are there
-static carom_status read_optional(h5_reader *reader, carom_trajectories *data, carom_error *error) {
+// /t, /contact, /u and dt, where they are there
+static carom_status read_optional(h5_reader *reader, const carom_system *system,
+                                  carom_trajectories *data, carom_error *error) {
   h5_axis axes[] = {{"samples", data->batch}, {"states", data->state_count}};
   carom_status status = read_time_step(reader, data, error);
   if (status == CAROM_OK && h5_has_dataset(reader, "t")) {
@@ -152,6 +158,10 @@ static carom_status read_optional(h5_reader *reader, carom_trajectories *data, c
   if (status == CAROM_OK && h5_has_dataset(reader, "contact")) {
     status = h5_read_flags(reader, "contact", 2, axes, &data->contact, error);
   }
+  int batch = data->batch, steps = data->state_count - 1;
+  if (status == CAROM_OK && h5_has_dataset(reader, "u") &&
+      carom_system_describe(system).control_size > 0)
+    status = control_read(reader, system, &batch, &steps, &data->u, error);
   return status;
 }
 
@@ -202,12 +212,27 @@ static carom_status read_states(h5_reader *reader, bool partial, carom_trajector
                    h5_reader_path(reader));
 }
 
+// models know of no controls: they would learn from what those did
+static carom_status refuse_controls(const h5_reader *reader, const carom_system_info *info,
+                                    const carom_trajectories *data, carom_error *error) {
+  const size_t count =
+      (size_t)data->batch * (size_t)(data->state_count - 1) * (size_t)info->control_size;
+  for (size_t k = 0; data->u != NULL && k < count; k++)
+    if (data->u[k] != 0)
+      return error_set(error, CAROM_INVALID_DATA,
+                       "%s: has motion under controls (/u), which models do not know of; data sets "
+                       "are made of motion without",
+                       h5_reader_path(reader));
+  return CAROM_OK;
+}
+
 static carom_status read_all(h5_reader *reader, const carom_system *system, bool partial,
                              carom_trajectories *data, carom_error *error) {
   const carom_system_info info = carom_system_describe(system);
   *data = (carom_trajectories){.point_count = info.point_count, .dimension = info.dimension};
   carom_status status = read_states(reader, partial, data, error);
-  if (status == CAROM_OK) status = read_optional(reader, data, error);
+  if (status == CAROM_OK) status = read_optional(reader, system, data, error);
+  if (status == CAROM_OK && partial) status = refuse_controls(reader, &info, data, error);
   if (status != CAROM_OK) carom_trajectories_free(data);
   return status;
 }
@@ -250,5 +275,6 @@ void carom_trajectories_free(carom_trajectories *data) {
   free(data->t);
   free(data->lengths);
   free(data->contact);
+  free(data->u);
   *data = (carom_trajectories){0};
 }

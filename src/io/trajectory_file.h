@@ -5,9 +5,13 @@
  *   /t        float64 [T]            times of the states
  *   /contact  uint8   [N][T]         1 where a contact acted at the end of the step that led here
  *   /length   integer [N]            states of each sample, where they are not all T
+ *   /u        float64 [N][T - 1][c]  controls of each time step, where there were some; c numbers of all
+ *                                    controls of the scene, in its order
  *   root attributes: carom_version (text), scene (the scene's JSON text), dt (float64)
  *
- * Data sets can be made of less: without /v, with a /length, with NaN for states that are missing.
+ * Data sets can be made of less: without /v, with a /length, with NaN for states that are missing; not of
+ * motion under controls, unless they are zero, since models know of none. For a scene without controls /u
+ * means nothing.
  *
  * Any other reader needs /x and /v, all of it; /t, /contact and the attributes are optional, so that files from
  * elsewhere can be targets. Numbers of any width are converted; /contact may hold truth values of

@@ -408,6 +408,31 @@ static outcome try_trajectories_free(trial *t) {
   return (outcome){.harmless = true};
 }
 
+carom_controls some_controls(void) {
+  return (carom_controls){.batch = BATCH, .steps = STEPS, .dt = 0.01, .u = have.x0};
+}
+
+static outcome try_controls_read(trial *t) {
+  carom_controls made = {.u = garbage};
+  outcome o = {.status = carom_controls_read(P(system, have.pushed), P(path, "controls.h5"),
+                                             P(controls, &made), ERROR)};
+  o.made = P(controls, made.u);
+  if (made.u != garbage) carom_controls_free(&made);
+  return o;
+}
+
+static outcome try_controls_write(trial *t) {
+  const carom_controls controls = some_controls();
+  return (outcome){.status = carom_controls_write(P(controls, &controls), P(system, have.pushed),
+                                                  P(path, "other.h5"), ERROR)};
+}
+
+static outcome try_controls_free(trial *t) {
+  carom_controls none = {0};
+  carom_controls_free(P(controls, &none));
+  return (outcome){.harmless = true};
+}
+
 static outcome try_gradient_write(trial *t) {
   const carom_gradient gradient = {.batch = BATCH,
                                    .loss_each = have.x0,
@@ -490,6 +515,9 @@ const public_call engine_calls[] = {
     ROW(trajectories_read, ""),
     ROW(trajectories_write, ""),
     ROW(trajectories_free, ""),
+    ROW(controls_read, ""),
+    ROW(controls_write, ""),
+    ROW(controls_free, ""),
     ROW(gradient_write, ""),
     ROW(file_write, ""),
     ROW(file_check, ""),

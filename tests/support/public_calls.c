@@ -47,6 +47,7 @@ const public_call *public_call_of(const char *function) {
 static void write_files(void) {
   const carom_states states = some_states();
   const carom_trajectories trajectories = some_trajectories();
+  const carom_controls controls = some_controls();
   const carom_cone_program program = small_program();
   carom_evaluation_options options = carom_evaluation_default_options();
   options.steps = STEPS;
@@ -55,6 +56,7 @@ static void write_files(void) {
   assert_int_equal(carom_cone_program_write(&program, "program.json", NULL), CAROM_OK);
   assert_int_equal(carom_trajectories_write(&trajectories, have.system, "trajectories.h5", NULL),
                    CAROM_OK);
+  assert_int_equal(carom_controls_write(&controls, have.pushed, "controls.h5", NULL), CAROM_OK);
   assert_int_equal(carom_dataset_write(have.dataset, have.system, "dataset.h5", NULL), CAROM_OK);
   assert_int_equal(carom_trainer_save(have.trainer, "training.h5", NULL), CAROM_OK);
   assert_int_equal(
@@ -64,6 +66,7 @@ static void write_files(void) {
 
 void public_calls_prepare(void) {
   have.system = load_system("cp3");
+  have.pushed = load_system(CAROM_SOURCE_DIR "/examples/scenes/pushed.json");
   carom_parameters_default(have.system, have.theta);
   const carom_rollout_options options = small_rollout_options();
   assert_int_equal(carom_system_sample(have.system, 1, BATCH, have.x0, have.v0, NULL), CAROM_OK);
@@ -85,4 +88,5 @@ void public_calls_finish(void) {
   carom_cone_solver_destroy(have.solver);
   carom_rollout_destroy(have.rollout);
   carom_system_destroy(have.system);
+  carom_system_destroy(have.pushed);
 }

@@ -12,6 +12,7 @@ enum { BATCH = 2, STEPS = 4, CHUNK = 3, MOST_NUMBERS = 4096 };
 /* Objects that calls use and leave usable. */
 typedef struct call_objects {
   carom_system *system;
+  carom_system *pushed; /* has controls */
   carom_rollout *rollout;
   carom_dataset *dataset;
   carom_model *model;
@@ -37,6 +38,7 @@ carom_cone_program small_program(void);
 
 carom_states some_states(void);
 carom_trajectories some_trajectories(void);
+carom_controls some_controls(void);
 carom_dataset *make_dataset(void);
 carom_model *make_model(void);
 carom_trainer *make_trainer(void);
