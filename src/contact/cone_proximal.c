@@ -12,7 +12,12 @@
  * each step. A step on which Newton's method does not settle begins again from an interior point, which
  * is good for some digits of a problem with such a delta. */
 static const double FIRST_DELTA = 1e-5, LAST_DELTA = 1e-16, SMALLER = 0.3, LARGER = 4;
-enum { STEPS = 120, INTERIOR_STEPS = 40 };
+enum { STEPS = 120, LARGE_STEPS = 12, INTERIOR_STEPS = 40 };
+
+/* Large programs, for which every step is dear: a point with a residual below this needs few steps, with
+ * a small delta. */
+static const double NEAR = 1e-7, NEAR_DELTA = 1e-8;
+enum { NEAR_STEPS = 4 };
 
 /* Residual that is good enough to stop, of the tolerance. */
 static const double ENOUGH = 1e-3;
@@ -49,34 +54,69 @@ static bool rescue(active_set *step, double delta) {
   return settled;
 }
 
-bool active_set_proximate(active_set *a) {
+/* Steps from a center on, and the best point that they came by. */
+typedef struct proximal {
+  active_set *own;  /* of the program itself, to measure with */
+  active_set *step; /* of the problems with delta */
+  double *b;        /* [C] of these */
+  double *center, *best;
+  double residual;
+} proximal;
+
+static void begin(proximal *p, const double *f) {
+  size_t bytes = sizeof(double) * (size_t)p->own->program->shape.size;
+  memcpy(p->center, f, bytes);
+  double residual = measure(p->own, f);
+  if (residual < p->residual) memcpy(p->best, p->own->f, bytes);
+  p->residual = fmin(residual, p->residual);
+}
+
+// until the residual is below `enough`
+static void proceed(proximal *p, double share, int steps, double enough) {
+  active_set *a = p->own, *step = p->step;
   int size = a->program->shape.size;
   size_t bytes = sizeof(double) * (size_t)size;
+  for (int k = 0; k < steps && p->residual > enough && share > LAST_DELTA; k++) {
+    double delta = share * a->scale->stiffness;
+    for (int i = 0; i < size; i++) p->b[i] = a->program->b[i] - delta * p->center[i];
+    memcpy(step->f, p->center, bytes);
+    bool settled = active_set_settle(step, delta) || rescue(step, delta);
+    share *= settled ? SMALLER : LARGER;
+    double next = measure(a, step->f);
+    if (!(next < INFINITY)) break;
+    if (settled || next < p->residual) memcpy(p->center, step->f, bytes);
+    if (next < p->residual) memcpy(p->best, a->f, bytes);
+    p->residual = fmin(next, p->residual);
+  }
+}
+
+bool active_set_proximate(active_set *a) {
+  int size = a->program->shape.size;
+  bool large = size > SEMIDEFINITE_DENSE;
   arena_mark mark = arena_save(a->scratch);
-  double *best = arena_doubles(a->scratch, size), *b = arena_doubles(a->scratch, size);
+  double *numbers = arena_doubles(a->scratch, 3 * size);
   cone_program shifted = *a->program;
-  shifted.b = memcpy(b, a->program->b, bytes);
+  shifted.b = memcpy(numbers, a->program->b, sizeof(double) * (size_t)size);
   active_set step = active_set_make(&shifted, a->scale, a->tolerance, a->scratch);
-  double *center = arena_doubles(a->scratch, size), share = FIRST_DELTA;
-  active_set_descend(&step, FIRST_DELTA);
-  memcpy(center, step.kept, bytes);
+  proximal p = {.own = a,
+                .step = &step,
+                .b = numbers,
+                .center = numbers + size,
+                .best = numbers + 2 * size,
+                .residual = INFINITY};
   a->delta = 0;
   a->balanced = false;
-  double residual = measure(a, center);
-  memcpy(best, a->f, bytes);
-  for (int k = 0; k < STEPS && residual > ENOUGH * a->tolerance && share > LAST_DELTA; k++) {
-    double delta = share * a->scale->stiffness;
-    for (int i = 0; i < size; i++) b[i] = a->program->b[i] - delta * center[i];
-    memcpy(step.f, center, bytes);
-    bool settled = active_set_settle(&step, delta) || rescue(&step, delta);
-    share *= settled ? SMALLER : LARGER;
-    double next = measure(a, step.f);
-    if (!(next < INFINITY)) break;
-    if (settled || next < residual) memcpy(center, step.f, bytes);
-    if (next < residual) memcpy(best, a->f, bytes);
-    residual = fmin(next, residual);
+
+  // large programs from what there is if that is near, else from the end of the path
+  if (large) begin(&p, a->f);
+  if (large && p.residual < NEAR) proceed(&p, NEAR_DELTA, NEAR_STEPS, a->tolerance);
+  if (p.residual > a->tolerance) {
+    memcpy(p.b, a->program->b, sizeof(double) * (size_t)size);
+    active_set_descend(&step, FIRST_DELTA);
+    begin(&p, step.kept);
+    proceed(&p, FIRST_DELTA, large ? LARGE_STEPS : STEPS, ENOUGH * a->tolerance);
   }
-  measure(a, best);
+  if (p.residual < INFINITY) measure(a, p.best);
   memcpy(a->faces, a->next, sizeof(contact_face) * (size_t)a->program->contact_count);
   a->steps += step.steps;
   a->singular = a->degenerate = true;
