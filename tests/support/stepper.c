@@ -79,6 +79,7 @@ void stepper_step(stepper *s) {
   energies now = energies_of(s);
   s->energy = now.kinetic + now.potential;
   s->most = fmax(s->most, s->energy - s->first - s->lifted);
+  s->given = fmax(s->given, s->energy - s->first - s->lifted - s->motion);
   s->finite = s->finite && isfinite(s->energy);
 }
 

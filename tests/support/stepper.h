@@ -21,6 +21,7 @@ typedef struct stepper {
   double impulse;     /* largest change of kinetic energy in an event */
   double lifted;      /* sum of the changes of potential energy in events */
   double most;        /* largest excess of the energy over first + lifted */
+  double given;       /* the same over first + lifted + motion: what events gave */
   double deepest;     /* overlap of the last event */
   int events, failed; /* programs that were not solved, shifts included */
   bool finite;
