@@ -136,6 +136,9 @@ expect 0 'loss +0$' gradient "$pushed" --init c4.h5 --target c-none.h5 --control
 expect 0 'loss +0$' gradient "$pushed" --init c1.h5 --target c1.h5 --controls u1.h5
 expect 0 'by controls +[0-9.]*[1-9]' gradient "$pushed" --init c4.h5 --target c-none.h5 --controls u4.h5 -o gc.h5
 expect 0 '"u": 0?[0-9.]+' gradient "$pushed" --init c4.h5 --target c-none.h5 --controls u4.h5 --json
+expect 0 'loss_each' gradient "$pushed" --init c1.h5 --target c-none.h5 --controls u1.h5 --json
+holds "controls of one sample are for all" test -z "$(
+  tr -d ' \n' <out | grep -oE '"loss_each":\[[^]]*\]' | grep -E '[[,]0(\.0)?[],]')"
 expect 0 'c4.h5 was made with controls, this run has none' gradient "$pushed" --init c4.h5 --target c4.h5
 expect 1 'of 4 samples, but the run has 3' simulate "$pushed" --sample 3 --controls u4.h5 -o never.h5
 expect 1 'of 50 time steps, but the run has 40' simulate "$pushed" --sample 4 --steps 40 --controls u4.h5 -o never.h5
@@ -150,6 +153,8 @@ expect 2 'unrecognized option' check "$pushed" --controls u4.h5
 # --- check
 expect 0 'controls +[0-9]+ / [0-9]+ +[0-9.]+e-' check "$pushed" --sample 4 --directions 1 --steps 50
 expect 0 '^pass: ' check "$pushed" --sample 4 --directions 1 --steps 50
+sed -e '/"push"/d' -e 's/"disk"},$/"disk"}/' "$pushed" >turned.json
+expect 0 '^pass: ' check turned.json --sample 4 --directions 1 --steps 50
 expect 0 '^pass: ' check cp3 --sample 4 --directions 1
 expect 0 '^pass: ' check cp3 --sample 4 --directions 1 --stabilize
 expect 0 '^pass: ' check gyro --sample 4 --directions 1 --stabilize

@@ -234,6 +234,10 @@ static carom_status call_run(fixture *f, carom_error *error) {
   return status;
 }
 
+static carom_status call_controls(fixture *f, carom_error *error) {
+  return carom_rollout_set_controls(f->rollout, f->bar, error);
+}
+
 static carom_status call_model_create(fixture *f, carom_error *error) {
   carom_model_options options = model_options(f);
   carom_model *made = NULL;
@@ -327,6 +331,9 @@ static const struct {
     {"rollout run", "cp3", open_rollout, call_run},
     {"rollout run", "rope", open_rollout, call_run},
     {"rollout vjp", "rope200", open_vjp, call_vjp},
+    {"rollout controls", CAROM_SOURCE_DIR "/examples/scenes/pushed.json", open_rollout,
+     call_controls},
+    {"load controls", CAROM_SOURCE_DIR "/examples/scenes/pushed.json", NULL, call_load},
     {"model create", "rope", open_system, call_model_create},
     {"model loss", "bp5", open_model, call_loss},
     {"model predict", "cp3", open_model, call_predict},
