@@ -167,6 +167,26 @@ static const char *const overlapping =
     "\"initial\": {\"sampler\": \"state\", \"bodies\": [{\"body\": \"a\", \"position\": "
     "[%s0.09]}]}}";
 
+/* A ball that bounces leaves the ground by itself: it is not lifted too, and keeps its energy for good. */
+static void test_bouncing_ball_is_not_lifted(void **state) {
+  (void)state;
+  stepper s;
+  stepper_open(&s,
+               parse_system("{\"carom\": 1, \"name\": \"ball\", \"dimension\": 2, \"dt\": 0.01, "
+                            "\"steps\": 5, \"gravity\": [0, -9.81],"
+                            "\"bodies\": [{\"id\": \"a\", \"type\": \"point\", \"mass\": 1, "
+                            "\"radius\": 0.1}],"
+                            "\"planes\": [{\"id\": \"g\", \"normal\": [0, 1], \"offset\": 0}],"
+                            "\"contacts\": {\"friction\": 0, \"restitution\": 1},"
+                            "\"initial\": {\"sampler\": \"state\", \"bodies\": ["
+                            "{\"body\": \"a\", \"position\": [0, 1], \"velocity\": [0, 0]}]}}"));
+  stepper_run(&s, repeats(10000));
+  assert_true(s.events > repeats(10000) / 200);
+  assert_true(s.lifted == 0);
+  assert_near(s.energy, s.first, 1e-10 * s.first);
+  stepper_close(&s);
+}
+
 /* A body at rest without gravity that overlaps the ground by 0.01 leaves an eighth of the overlap in each
  * event, but for what softness costs, and stays at rest. */
 static void test_overlap_shrinks_by_an_eighth(void **state) {
@@ -350,6 +370,7 @@ int main(void) {
       cmocka_unit_test(test_dropped_disk_does_not_roll),
       cmocka_unit_test(test_stacks_stand),
       cmocka_unit_test(test_heap_comes_to_rest),
+      cmocka_unit_test(test_bouncing_ball_is_not_lifted),
       cmocka_unit_test(test_overlap_shrinks_by_an_eighth),
       cmocka_unit_test(test_shifts_keep_constraints),
       cmocka_unit_test(test_nonnegative),

@@ -3,6 +3,7 @@
 #include "base/nonnegative.h"
 #include "physics/constraints.h"
 
+#include <math.h>
 #include <string.h>
 
 /* How soft a contact is beside its own mobility. The least move reaches at most 1 / (2 sqrt(softness))
@@ -10,63 +11,6 @@
  * narrow wedge are not thrown across the scene. A contact of a free ball opens by 1 - 5e-4 of what it
  * is to; a larger softness would be felt, a smaller one throws farther. */
 static const double SOFTNESS = 1e-4;
-
-/* ---- how hard each contact pushes -------------------------------------------------------------- */
-
-/* H of an island over the contacts' normals, with its shape. */
-typedef struct normal_matrix {
-  envelope shape;
-  double *values;
-} normal_matrix;
-
-/* epsilon of CMr, which A has on its diagonal and H has not */
-static double epsilon_of(const contact_event *e) {
-  return e->options->contact == CAROM_CMR ? e->mechanics->regularizer : 0;
-}
-
-/* H of an island of one contact. */
-static double single_entry(const contact_event *e, int island) {
-  return e->A[island][0] + SOFTNESS * e->mobility[island_begin(e, island)] - epsilon_of(e);
-}
-
-static normal_matrix normal_matrix_make(const contact_event *e, int island, arena *memory) {
-  int d = e->mechanics->system->dimension;
-  int begin = island_begin(e, island), size = island_end(e, island) - begin;
-  const envelope *all = &e->shape[island];
-  int *first = ARENA_ARRAY(memory, int, size);
-  for (int i = 0; i < size; i++) first[i] = all->first[i * d] / d;
-  normal_matrix h = {.shape = envelope_make(size, first, memory)};
-  h.values = arena_doubles(memory, h.shape.start[size]);
-  for (int i = 0; i < size; i++) {
-    for (int j = first[i]; j <= i; j++)
-      h.values[envelope_at(&h.shape, i, j)] = e->A[island][envelope_at(all, i * d, j * d)];
-    h.values[envelope_at(&h.shape, i, i)] += SOFTNESS * e->mobility[begin + i] - epsilon_of(e);
-  }
-  return h;
-}
-
-/* delta: how far a contact is to open. */
-static double wish(const contact_event *e, int c) {
-  return -e->group.contacts[c].gap / e->options->compensation_steps;
-}
-
-static bool solve_pushes(const contact_event *e, double *push, arena *scratch) {
-  bool solved = true;
-  for (int island = 0; island < e->group.island_count; island++) {
-    int begin = island_begin(e, island), size = island_end(e, island) - begin;
-    if (size == 1) {
-      push[begin] = wish(e, begin) / single_entry(e, island);
-      continue;
-    }
-    arena_mark mark = arena_save(scratch);
-    normal_matrix h = normal_matrix_make(e, island, scratch);
-    double *delta = arena_doubles(scratch, size);
-    for (int i = 0; i < size; i++) delta[i] = wish(e, begin + i);
-    solved = nonnegative_solve(&h.shape, h.values, delta, push + begin, scratch) && solved;
-    arena_restore(scratch, mark);
-  }
-  return solved;
-}
 
 /* ---- J_n, the normal rows of J ------------------------------------------------------------------ */
 
@@ -104,6 +48,67 @@ static void add_normal_outer(const contact_event *e, double scale, const double 
         blocks_bar[(on->first_block + k) * d * d + i] +=
             scale * normals[c] * points[on->point[k] * d + i];
   }
+}
+
+/* ---- how hard each contact pushes -------------------------------------------------------------- */
+
+/* H of an island over the contacts' normals, with its shape. */
+typedef struct normal_matrix {
+  envelope shape;
+  double *values;
+} normal_matrix;
+
+/* epsilon of CMr, which A has on its diagonal and H has not */
+static double epsilon_of(const contact_event *e) {
+  return e->options->contact == CAROM_CMR ? e->mechanics->regularizer : 0;
+}
+
+/* H of an island of one contact. */
+static double single_entry(const contact_event *e, int island) {
+  return e->A[island][0] + SOFTNESS * e->mobility[island_begin(e, island)] - epsilon_of(e);
+}
+
+static normal_matrix normal_matrix_make(const contact_event *e, int island, arena *memory) {
+  int d = e->mechanics->system->dimension;
+  int begin = island_begin(e, island), size = island_end(e, island) - begin;
+  const envelope *all = &e->shape[island];
+  int *first = ARENA_ARRAY(memory, int, size);
+  for (int i = 0; i < size; i++) first[i] = all->first[i * d] / d;
+  normal_matrix h = {.shape = envelope_make(size, first, memory)};
+  h.values = arena_doubles(memory, h.shape.start[size]);
+  for (int i = 0; i < size; i++) {
+    for (int j = first[i]; j <= i; j++)
+      h.values[envelope_at(&h.shape, i, j)] = e->A[island][envelope_at(all, i * d, j * d)];
+    h.values[envelope_at(&h.shape, i, i)] += SOFTNESS * e->mobility[begin + i] - epsilon_of(e);
+  }
+  return h;
+}
+
+/* delta = -gap / steps - dt J_n v [count]: how far each contact is to open that does not open by itself. */
+static double *wishes(const contact_event *e, const double *v, arena *memory) {
+  double *delta = arena_doubles(memory, e->group.count);
+  normal_velocities(e, v, delta);
+  for (int c = 0; c < e->group.count; c++)
+    delta[c] =
+        -e->group.contacts[c].gap / e->options->compensation_steps - e->options->dt * delta[c];
+  return delta;
+}
+
+static bool solve_pushes(const contact_event *e, const double *v, double *push, arena *scratch) {
+  const double *delta = wishes(e, v, scratch);
+  bool solved = true;
+  for (int island = 0; island < e->group.island_count; island++) {
+    int begin = island_begin(e, island), size = island_end(e, island) - begin;
+    if (size == 1) {
+      push[begin] = fmax(delta[begin], 0) / single_entry(e, island);
+      continue;
+    }
+    arena_mark mark = arena_save(scratch);
+    normal_matrix h = normal_matrix_make(e, island, scratch);
+    solved = nonnegative_solve(&h.shape, h.values, delta + begin, push + begin, scratch) && solved;
+    arena_restore(scratch, mark);
+  }
+  return solved;
 }
 
 /* ---- where that moves the bodies --------------------------------------------------------------- */
@@ -165,7 +170,7 @@ static moved_state move(const contact_event *e, const double *push, bool again, 
 
 bool position_shift(const contact_event *e, double *x, double *v, double *push, arena *scratch) {
   arena_mark mark = arena_save(scratch);
-  bool solved = solve_pushes(e, push, scratch);
+  bool solved = solve_pushes(e, v, push, scratch);
   moved_state moved = move(e, push, false, scratch);
   if (event_has_constraints(e)) event_project(&moved.there, v, scratch);
   event_copy(e, x, moved.x);
@@ -217,7 +222,7 @@ static double *pushes_vjp(const contact_event *e, const double *push, const doub
   for (int island = 0; island < e->group.island_count; island++) {
     int begin = island_begin(e, island);
     if (island_end(e, island) - begin == 1) {
-      p[begin] = push_bar[begin] / single_entry(e, island);
+      p[begin] = push[begin] > 0 ? push_bar[begin] / single_entry(e, island) : 0;
       continue;
     }
     normal_matrix h = normal_matrix_make(e, island, memory);
@@ -282,8 +287,9 @@ static void mobility_vjp(const contact_event *e, int c, double scale, const even
 /* w = M^ J_n' push, push = argmin(H, delta), H = J_n M^ J_n' + softness diag m, like a phase of impulses
  * (event_phase.c): with w_bar and p from the program's derivative let alpha = w_bar - J_n' p; then
  * J_bar = push (x) M^ alpha - p (x) w, and M^ enters as alpha' dM^ (J_n' push). */
-static void shift_vjp(const contact_event *e, const moved_state *moved, const double *push,
-                      const double *w_bar, const event_cotangents *bars, arena *scratch) {
+static void shift_vjp(const contact_event *e, const moved_state *moved, const double *v,
+                      const double *push, const double *w_bar, double *v_bar,
+                      const event_cotangents *bars, arena *scratch) {
   int count = e->group.count, size = e->mechanics->system->coordinate_count;
   double *alpha = arena_doubles(scratch, size), *velocity = arena_doubles(scratch, size);
   double *push_bar = arena_doubles(scratch, count);
@@ -300,7 +306,9 @@ static void shift_vjp(const contact_event *e, const moved_state *moved, const do
   add_normal_outer(e, 1, push, image.u, bars->blocks);
   add_normal_outer(e, -1, p, moved->shift.u, bars->blocks);
 
-  // the soft diagonal, delta = -gap / steps
+  // delta = -gap / steps - dt J_n v, and the soft diagonal
+  add_normal_forces(e, -e->options->dt, p, v_bar);
+  add_normal_outer(e, -e->options->dt, p, v, bars->blocks);
   for (int c = 0; c < count; c++) {
     if (push[c] > 0) mobility_vjp(e, c, -SOFTNESS * p[c] * push[c], bars, alpha, velocity);
     bars->gap[c] -= p[c] / e->options->compensation_steps;
@@ -317,7 +325,7 @@ void position_shift_vjp(const contact_event *e, const double *v, const double *p
   if (event_has_constraints(e)) move_back_vjp(e, &moved, v, v_bar, apart_bar, bars, scratch);
 
   // x' = x + w
-  shift_vjp(e, &moved, push, apart_bar, bars, scratch);
+  shift_vjp(e, &moved, v, push, apart_bar, v_bar, bars, scratch);
   event_add(e, 1, apart_bar, bars->x);
   arena_restore(scratch, mark);
 }

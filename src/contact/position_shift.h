@@ -3,7 +3,8 @@
  *   w  = argmin 1/2 w'Mw + 1/2 sum_i max(0, delta_i - J_n,i w)^2 / (softness m_i)   with J_E w = 0
  *   x' = x + w,   x+ = x' - M^-1 J_E' (J_E M^-1 J_E')^-1 Phi(x'),   v+ = M^ M v at x+
  *
- * delta = -gap / compensation_steps is how far each contact is to open in this event; m_i is the mobility
+ * delta = -gap / compensation_steps - dt J_n v is how far each contact is to open in this event, less what
+ * its velocity will open: what bounces is not lifted too, which would give it energy. m_i is the mobility
  * of its normal, J_n M^-1 J_n' without constraints, so that the sum compares energies whatever the
  * units of the contacts. w is the least move that opens them all; where wishes contradict each other, or
  * can be had only by a move 50 times as far, it gives in. As w = M^ J_n' push with push >= 0,
