@@ -168,9 +168,22 @@ static moved_state move(const contact_event *e, const double *push, bool again, 
   return moved;
 }
 
+/* Does nothing move? With constraints something does also without a push: what drift there is. */
+static bool stays(const contact_event *e, const double *push) {
+  if (event_has_constraints(e)) return false;
+  for (int c = 0; c < e->group.count; c++)
+    if (push[c] > 0) return false;
+  return true;
+}
+
 bool position_shift(const contact_event *e, double *x, double *v, double *push, arena *scratch) {
   arena_mark mark = arena_save(scratch);
   bool solved = solve_pushes(e, v, push, scratch);
+  if (stays(e, push)) {
+    event_copy(e, x, e->x);
+    arena_restore(scratch, mark);
+    return solved;
+  }
   moved_state moved = move(e, push, false, scratch);
   if (event_has_constraints(e)) event_project(&moved.there, v, scratch);
   event_copy(e, x, moved.x);
@@ -317,6 +330,7 @@ static void shift_vjp(const contact_event *e, const moved_state *moved, const do
 
 void position_shift_vjp(const contact_event *e, const double *v, const double *push, double *v_bar,
                         const event_cotangents *bars, arena *scratch) {
+  if (stays(e, push)) return;
   arena_mark mark = arena_save(scratch);
   moved_state moved = move(e, push, true, scratch);
   double *apart_bar = arena_doubles(scratch, e->mechanics->system->coordinate_count);
