@@ -155,7 +155,7 @@ static bool sweep_pairs(const carom_system *s, const double *x, contact_list *li
     }
   }
   // the order of possible contacts, whatever the sweep's was
-  qsort(list->ids, (size_t)list->count, sizeof(contact_id), compare_ids);
+  if (list->count > 1) qsort(list->ids, (size_t)list->count, sizeof(contact_id), compare_ids);
   return true;
 }
 
