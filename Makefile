@@ -7,7 +7,7 @@ FORMATTED := $(wildcard include/*.h include/*/*.h src/*/*.[ch] cli/*.[ch] bench/
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all dependencies demo test asan bench fuzz install format check-format picture clean help
+.PHONY: all dependencies demo test asan bench fuzz install viewer pictures format check-format picture clean help
 
 all: dependencies ## build the library and the program in build/release
 	@cmake --preset release >/dev/null
@@ -36,6 +36,14 @@ bench: all ## measure: contact events, scenes, ropes, groups, training
 
 install: all ## install below PREFIX (/usr/local); DESTDIR is heeded
 	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+viewer: ## build viewer/dist anew from viewer/src (needs Node; the result is in the repository)
+	@scripts/install-dependencies.sh viewer
+	@cd viewer && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+
+pictures: all ## make docs/images again (needs Node and Chromium)
+	@scripts/install-dependencies.sh test
+	@scripts/pictures.sh $(BUILD)/carom
 
 format: ## lay out every C file with clang-format
 	@scripts/install-dependencies.sh format

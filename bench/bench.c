@@ -10,7 +10,9 @@ const bench benches[] = {
      bench_events},
     {"scenes", "100-step rollouts of every built-in scene",
      "Time steps per second of a plain simulation, of a run with a tape and of its reverse; "
-     "reverse_ratio is the time of the reverse over the time of the run.",
+     "reverse_ratio is the time of the reverse over the time of the run. event_ratio and "
+     "event_reverse_ratio: simulation and reverse with contacts at the time of impact over those "
+     "with contacts at the end of time steps.",
      bench_scenes},
     {"rope", "events of ropes from 50 to 3200 points, every limit active",
      "Milliseconds for one event and its reverse; growth is the ratio to the row above, where the "

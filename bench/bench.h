@@ -11,6 +11,7 @@
 typedef struct bench_options {
   double seconds;      /* to spend on each number */
   bool (*go_on)(void); /* asked between measurements; false ends them */
+  const char *kernels; /* of the network (nn/kernels.h); NULL: the processor's best */
 } bench_options;
 
 typedef struct bench {

@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 #include "learn/model.h"
 #include "nn/gemm.h"
+#include "nn/kernels.h"
 
 enum { CHUNKS = 200 };
 
@@ -36,17 +37,20 @@ static double wall_seconds(void) {
 /* Large products beside which the network is measured. */
 typedef struct products {
   bool single;
-  double *a, *c; /* [PRODUCT_SIZE][PRODUCT_SIZE], of floats if single */
-  double rate;   /* most multiply-adds in a second of one thread so far, in billions */
+  double *a, *c;  /* [PRODUCT_SIZE][PRODUCT_SIZE], of floats if single */
+  double *packed; /* [PRODUCT_WIDTH][PRODUCT_WIDTH] */
+  double rate;    /* most multiply-adds in a second of one thread so far, in billions */
 } products;
 
-enum { PRODUCT_SIZE = 768, PRODUCT_NUMBERS = PRODUCT_SIZE * PRODUCT_SIZE };
+enum { PRODUCT_SIZE = 768, PRODUCT_NUMBERS = PRODUCT_SIZE * PRODUCT_SIZE, PRODUCT_WIDTH = 256 };
 
 static carom_status products_open(products *p, bool single, carom_error *error) {
-  *p = (products){.single = single,
-                  .a = malloc(sizeof(double) * PRODUCT_NUMBERS),
-                  .c = malloc(sizeof(double) * PRODUCT_NUMBERS)};
-  if (p->a == NULL || p->c == NULL)
+  *p = (products){
+      .single = single,
+      .a = malloc(sizeof(double) * PRODUCT_NUMBERS),
+      .c = malloc(sizeof(double) * PRODUCT_NUMBERS),
+      .packed = malloc(sizeof(double) * gemm_packed_double(PRODUCT_WIDTH, PRODUCT_WIDTH))};
+  if (p->a == NULL || p->c == NULL || p->packed == NULL)
     return carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory for products to compare with");
   for (int i = 0; i < PRODUCT_NUMBERS; i++) {
     double number = 1.0 / (i % 97 + 1);
@@ -55,18 +59,24 @@ static carom_status products_open(products *p, bool single, carom_error *error) 
     else
       p->a[i] = number;
   }
+  if (single)
+    gemm_pack_single(PRODUCT_WIDTH, PRODUCT_WIDTH, (const float *)(const void *)p->a, false,
+                     (float *)(void *)p->packed);
+  else
+    gemm_pack_double(PRODUCT_WIDTH, PRODUCT_WIDTH, p->a, false, p->packed);
   return CAROM_OK;
 }
 
 static void products_close(products *p) {
   free(p->a);
   free(p->c);
+  free(p->packed);
 }
 
-/* One product by BLAS, one by our own tiles, which are for smaller ones: the faster of the two is
- * what the machine can do. Processor time, as the network's. */
+/* One product by BLAS, one by our own kernels with the network's weights, packed as they are there: the faster
+ * of the two is what the machine can do. Processor time, as the network's. */
 static void products_time(products *p) {
-  enum { N = PRODUCT_SIZE, W = 256 };
+  enum { N = PRODUCT_SIZE, W = PRODUCT_WIDTH };
   const float *a = (const float *)(const void *)p->a;
   float *c = (float *)(void *)p->c;
   stopwatch running = {0};
@@ -77,9 +87,9 @@ static void products_time(products *p) {
     gemm_blas_double(N, N, N, p->a, p->a, p->c);
   double middle = stopwatch_read(&running);
   if (p->single)
-    gemm_nn_single(N, W, W, a, a, c);
+    gemm_single(N, W, W, a, (const float *)(const void *)p->packed, NULL, c);
   else
-    gemm_nn_double(N, W, W, p->a, p->a, p->c);
+    gemm_double(N, W, W, p->a, p->packed, NULL, p->c);
   double end = stopwatch_read(&running);
   p->rate = fmax(p->rate, 1e-9 * N * N * N / (middle - start));
   p->rate = fmax(p->rate, 1e-9 * N * W * W / (end - middle));
@@ -182,6 +192,7 @@ static carom_status measure_task(size_t k, const bench_options *options, json_t 
     json_t *row = json_object();
     json_object_set_new(row, "scene", json_string(tasks[k].scene));
     json_object_set_new(row, "precision", json_string(single ? "single" : "double"));
+    json_object_set_new(row, "kernels", json_string(kernels_in_use()->name));
     status = measure(system, dataset, single, options->seconds, row, error);
     if (status == CAROM_OK)
       json_object_set_new(
@@ -195,6 +206,10 @@ static carom_status measure_task(size_t k, const bench_options *options, json_t 
 }
 
 carom_status bench_training(const bench_options *options, json_t *rows, carom_error *error) {
+  if (kernels_choose(options->kernels) == NULL)
+    return carom_error_set(error, CAROM_INVALID_ARGUMENT,
+                           "this processor cannot run the kernels '%s'; the best it can is '%s'",
+                           options->kernels, kernels_choose(NULL)->name);
   gemm_begin();
   carom_status status = CAROM_OK;
   for (size_t k = 0; status == CAROM_OK && k < sizeof tasks / sizeof tasks[0]; k++) {
@@ -202,5 +217,6 @@ carom_status bench_training(const bench_options *options, json_t *rows, carom_er
     status = measure_task(k, options, rows, error);
   }
   gemm_end();
+  kernels_choose(NULL);
   return status;
 }

@@ -12,18 +12,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_JSON = 256, KEY_SECONDS, MAX_CHOSEN = 16 };
+enum { KEY_JSON = 256, KEY_SECONDS, KEY_KERNELS, MAX_CHOSEN = 16 };
 
 typedef struct arguments {
   int chosen_count;
   const bench *chosen[MAX_CHOSEN];
   double seconds;
+  const char *kernels;
   bool json;
   bool quiet;
 } arguments;
 
 static const struct argp_option options[] = {
     {"seconds", KEY_SECONDS, "X", 0, "seconds to spend on each number (0.2)", 0},
+    {"kernels", KEY_KERNELS, "NAME", 0,
+     "the network's inner loops: avx512, avx2 or generic (the best that the processor can run)", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
     {"quiet", 'q', NULL, 0, "show no progress", 0},
     {0}};
@@ -47,6 +50,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
   switch (key) {
     case KEY_JSON: a->json = true; return 0;
     case KEY_SECONDS: a->seconds = parse_number(state, "--seconds", text, 0.0, 1e6); return 0;
+    case KEY_KERNELS: a->kernels = text; return 0;
     case 'q': a->quiet = true; return 0;
     case ARGP_KEY_ARG: choose(a, text, state); return 0;
     case ARGP_KEY_NO_ARGS:
@@ -106,7 +110,7 @@ static void print_table(const bench *b, json_t *rows) {
 }
 
 static int run_chosen(const arguments *a, json_t *all) {
-  const bench_options how = {.seconds = a->seconds, .go_on = go_on};
+  const bench_options how = {.seconds = a->seconds, .go_on = go_on, .kernels = a->kernels};
   for (int k = 0; k < a->chosen_count; k++) {
     if (!a->quiet) fprintf(stderr, "measuring: %s\n", a->chosen[k]->name);
     carom_error error = {0};

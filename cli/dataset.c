@@ -11,14 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KEY_FROM = 512, KEY_COMPENSATION, KEY_SEED, KEY_JSON, TABLE_ROWS = 30 };
+enum { KEY_FROM = 512, KEY_COMPENSATION, KEY_CONTACT_TIME, KEY_SEED, KEY_JSON, TABLE_ROWS = 30 };
 
 typedef struct arguments {
   dataset_arguments data;
   const char *scene;
   const char *from;
   const char *output;
-  int compensation; /* -1: the scene's */
+  int compensation, contact_time; /* -1: the scene's */
   uint64_t seed;
   bool json;
   general_options general;
@@ -32,6 +32,10 @@ static const struct argp_option options[] = {
      "how overlaps are undone in the simulation: position, or paper: by a target velocity (the "
      "scene's)",
      1},
+    {"contact-time", KEY_CONTACT_TIME, "WHEN", 0,
+     "contacts of the simulation act at the end of a time step (step), or when their gap closes "
+     "(event); the scene's",
+     1},
     {"seed", KEY_SEED, "S", 0, "seed of initial states, choice of chunks and noise (0)", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
     {0}};
@@ -40,8 +44,11 @@ static void check_complete(const arguments *a, struct argp_state *state) {
   require_scene(state, a->scene);
   if (a->output == NULL) argp_error(state, "-o FILE is missing: where the data set goes");
   if (a->from != NULL && (given_text(&a->data.options, "steps") != NULL || a->data.contact >= 0 ||
-                          a->compensation >= 0))
-    argp_error(state, "--steps, --contact and --compensation are of a simulation, --from has none");
+                          a->compensation >= 0 || a->contact_time >= 0))
+    argp_error(
+        state,
+        "--steps, --contact, --compensation and --contact-time are of a simulation, --from has "
+        "none");
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -56,6 +63,10 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_COMPENSATION:
       a->compensation = parse_name(state, "--compensation", text,
                                    option_info(CAROM_ROLLOUT_OPTIONS, "compensation").names);
+      return 0;
+    case KEY_CONTACT_TIME:
+      a->contact_time = parse_name(state, "--contact-time", text,
+                                   option_info(CAROM_ROLLOUT_OPTIONS, "contact_time").names);
       return 0;
     case KEY_SEED: a->seed = parse_seed(state, text); return 0;
     case KEY_JSON: a->json = true; return 0;
@@ -113,16 +124,14 @@ static carom_status count_contacts(outcome *o, carom_error *error) {
 
 static carom_status make_data(const arguments *a, outcome *o, carom_error *error) {
   carom_dataset_options wanted = carom_dataset_default_options(o->system);
-  carom_contact_model contact = CAROM_CM;
-  carom_compensation compensation = a->compensation >= 0
-                                        ? (carom_compensation)a->compensation
-                                        : carom_rollout_default_options(o->system).compensation;
-  dataset_arguments_apply(&a->data, &wanted, &contact);
+  carom_rollout_options simulation = carom_rollout_default_options(o->system);
+  if (a->compensation >= 0) simulation.compensation = (carom_compensation)a->compensation;
+  if (a->contact_time >= 0) simulation.contact_time = (carom_contact_time)a->contact_time;
+  dataset_arguments_apply(&a->data, &wanted, &simulation.contact);
   wanted.seed = a->seed;
   wanted.threads = a->general.threads;
   if (a->from == NULL)
-    return dataset_simulate(o->system, contact, compensation, wanted, a->general.quiet, &o->data,
-                            error);
+    return dataset_simulate(o->system, &simulation, wanted, a->general.quiet, &o->data, error);
   carom_status status = dataset_arguments_check(&a->data, a->from, error);
   o->usage = status == CAROM_INVALID_ARGUMENT;
   return status == CAROM_OK ? carom_dataset_read(o->system, a->from, &wanted, &o->data, error)
@@ -192,7 +201,7 @@ static void print_as_json(const arguments *a, const outcome *o) {
 }
 
 int command_dataset(int argc, char **argv) {
-  arguments a = {.data = dataset_arguments_default(), .compensation = -1};
+  arguments a = {.data = dataset_arguments_default(), .compensation = -1, .contact_time = -1};
   const struct argp_child children[] = {
       {dataset_argp(), 0, NULL, 0}, {&general_argp, 0, NULL, 0}, {0}};
   argp.children = children;

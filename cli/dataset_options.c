@@ -66,27 +66,36 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
       path, option);
 }
 
-carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,
-                              carom_compensation compensation, carom_dataset_options options,
-                              bool quiet, carom_dataset **data, carom_error *error) {
-  carom_rollout_options simulation = carom_rollout_default_options(system);
-  simulation.contact = contact;
-  simulation.compensation = compensation;
+carom_status dataset_simulate(const carom_system *system, const carom_rollout_options *simulation,
+                              carom_dataset_options options, bool quiet, carom_dataset **data,
+                              carom_error *error) {
   progress bar = progress_begin("simulating", "steps", quiet);
   options.progress = progress_update;
   options.progress_user = &bar;
-  carom_status status = carom_dataset_generate(system, &simulation, &options, data, error);
+  carom_status status = carom_dataset_generate(system, simulation, &options, data, error);
   progress_end(&bar);
   return status;
 }
 
-void dataset_warn_compensation(const char *command, const carom_dataset *data,
-                               carom_compensation of_model) {
-  if (!data->simulated || data->compensation == of_model) return;
-  fprintf(
-      stderr,
-      "carom %s: WARNING: the data was simulated with --compensation %s, the model has %s: what it "
-      "learns makes up for the difference\n",
-      command, choice_name(CAROM_ROLLOUT_OPTIONS, "compensation", (int)data->compensation),
-      choice_name(CAROM_ROLLOUT_OPTIONS, "compensation", (int)of_model));
+static void warn_choice(const char *command, const char *flag, const char *option, int of_data,
+                        int of_model) {
+  if (of_data == of_model) return;
+  fprintf(stderr,
+          "carom %s: WARNING: the data was simulated with %s %s, the model has %s: what it learns "
+          "makes "
+          "up for the difference\n",
+          command, flag, choice_name(CAROM_ROLLOUT_OPTIONS, option, of_data),
+          choice_name(CAROM_ROLLOUT_OPTIONS, option, of_model));
+}
+
+void dataset_warn_simulation(const char *command, const carom_dataset *data,
+                             const carom_model_options *model) {
+  if (!data->simulated) return;
+  // where gaps close in time there is nothing to compensate
+  if (data->contact_time == CAROM_CONTACT_TIME_STEP ||
+      model->contact_time == CAROM_CONTACT_TIME_STEP)
+    warn_choice(command, "--compensation", "compensation", (int)data->compensation,
+                (int)model->compensation);
+  warn_choice(command, "--contact-time", "contact_time", (int)data->contact_time,
+              (int)model->contact_time);
 }

@@ -30,12 +30,12 @@ carom_status dataset_arguments_check(const dataset_arguments *given, const char 
                                      carom_error *error);
 
 /* Simulates a data set, with a bar of progress unless `quiet`. */
-carom_status dataset_simulate(const carom_system *system, carom_contact_model contact,
-                              carom_compensation compensation, carom_dataset_options options,
-                              bool quiet, carom_dataset **data, carom_error *error);
+carom_status dataset_simulate(const carom_system *system, const carom_rollout_options *simulation,
+                              carom_dataset_options options, bool quiet, carom_dataset **data,
+                              carom_error *error);
 
-/* Says on stderr if a data set was simulated with another compensation of penetration than a model has. */
-void dataset_warn_compensation(const char *command, const carom_dataset *data,
-                               carom_compensation of_model);
+/* Says on stderr if the contacts of a data set were simulated in another way than a model has them. */
+void dataset_warn_simulation(const char *command, const carom_dataset *data,
+                             const carom_model_options *model);
 
 #endif

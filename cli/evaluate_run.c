@@ -129,8 +129,8 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   if (status == CAROM_OK) status = load_data(a, o, error);
   if (status == CAROM_OK) status = name_output(a, o, error);
   if (status != CAROM_OK) return status;
-  dataset_warn_compensation("evaluate", o->data,
-                            carom_model_describe(o->model).options.compensation);
+  const carom_model_options of_model = carom_model_describe(o->model).options;
+  dataset_warn_simulation("evaluate", o->data, &of_model);
   static const carom_chunks unknown = {0};
   carom_evaluation_options wanted = a->options;
   if (a->data != NULL) wanted.train = o->training != NULL ? &o->training->train : &unknown;

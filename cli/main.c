@@ -1,7 +1,6 @@
 /* carom: the program. Finds the subcommand and hands over. */
 #include "carom.h"
 #include "cli/arguments.h"
-#include "cli/blas_kernels.h"
 #include "cli/commands.h"
 
 #include <argp.h>
@@ -25,6 +24,8 @@ static const command commands[] = {
     {"train", command_train, "learn masses, potential and contact properties from trajectories"},
     {"evaluate", command_evaluate, "errors of a trained model, what it learned beside the truth"},
     {"reproduce", command_reproduce, "the paper's experiments and tables"},
+    {"view", command_view, "a page to look at: motion, contacts, energies, runs, tables"},
+    {"render", command_render, "pictures and animations of trajectories"},
     {"solve", command_solve, "solve one cone program from a file"},
     {"bench", command_bench, "measure the speed of the engine"},
 };
@@ -96,10 +97,6 @@ int main(int argc, char **argv) {
   // `carom help NAME` is `carom NAME --help`
   const command *found = find_command(help ? argv[2] : name);
   if (found == NULL) return unknown_command(help ? argv[2] : name);
-  // commands that run the potential network want the processor's best matrix products
-  static const char *const networked[] = {"train", "evaluate", "bench", "reproduce"};
-  for (size_t i = 0; i < sizeof networked / sizeof networked[0]; i++)
-    if (strcmp(found->name, networked[i]) == 0) use_best_blas_kernels(argv);
   char title[64];
   snprintf(title, sizeof title, "carom %s", found->name);
   char help_option[] = "--help";

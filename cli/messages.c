@@ -18,15 +18,32 @@ int report_failure(const char *command, const carom_error *error) {
 /* States that --stabilize could not put on their constraints. */
 static void report_off_constraints(const char *command, const carom_report *report) {
   if (report->failed_projections == 0) return;
-  fprintf(
-      stderr,
-      "carom %s: WARNING: joined bodies could NOT be put on their constraints %lld times, and were "
-      "left where they were; use a smaller dt or more substeps.\n",
-      command, (long long)report->failed_projections);
+  fprintf(stderr,
+          "carom %s: WARNING: bodies could NOT be put on their constraints or contacts %lld times, "
+          "and were "
+          "left where they were; use a smaller dt or more substeps.\n",
+          command, (long long)report->failed_projections);
+}
+
+/* What contacts that act when their gaps close could not do. */
+static void report_impacts(const char *command, const carom_report *report) {
+  if (report->overlaps > 0)
+    fprintf(
+        stderr,
+        "carom %s: WARNING: bodies overlapped %lld times at the start of a time step, where they "
+        "should at most touch; those that did not part by themselves were moved apart.\n",
+        command, (long long)report->overlaps);
+  if (report->cut_steps > 0)
+    fprintf(
+        stderr,
+        "carom %s: WARNING: %lld time steps had too many impacts to follow each of them; what was "
+        "left of them acted at the end of the step. Use a smaller dt.\n",
+        command, (long long)report->cut_steps);
 }
 
 void report_unsolved_with(const char *command, const carom_report *report, const char *more) {
   report_off_constraints(command, report);
+  report_impacts(command, report);
   if (report->failed_programs == 0) return;
   fprintf(stderr,
           "carom %s: WARNING: %lld of %lld cone programs were NOT solved (worst residual %.2g); "

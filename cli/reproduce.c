@@ -4,6 +4,7 @@
 #include "cli/evaluate_run.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/report.h"
 #include "cli/reproduce_target.h"
 #include "cli/train_command.h"
 #include "cli/train_run.h"
@@ -123,7 +124,8 @@ static struct argp argp = {
     "Reproduces the paper's section 4: trains and evaluates every model on every task, each run in "
     "DIR/<task>/<model>/seed<k> as `carom train` and `carom evaluate` make it, and writes learned "
     "values and errors beside the true ones and the paper's to DIR/learning.md and "
-    "DIR/learning.json, from all runs under DIR. The options under Data, Model and Training are "
+    "DIR/learning.json, from all runs under DIR, and all tables with figures to DIR/report.html. "
+    "The options under Data, Model and Training are "
     "those of every run that it trains. A run takes minutes, all 32 of one seed take an hour or "
     "more.\n"
     "What is done is not done again: after Ctrl-C the same command goes on, and several processes "
@@ -147,7 +149,7 @@ static carom_status write_both(const arguments *a, const json_t *tables, carom_e
   snprintf(path, sizeof path, "%s/%s.md", a->output, a->target->name);
   if (status == CAROM_OK) status = carom_file_write(path, text, strlen(text), error);
   free(text);
-  return status;
+  return status == CAROM_OK ? report_write(a->output, error) : status;
 }
 
 /* Writes the tables of all evaluated runs there are; `tables` is released by the caller. NULL where
@@ -327,8 +329,8 @@ static void print_summary(const work *w, bool written) {
     putchar('\n');
   }
   if (written)
-    printf("written        %s/%s.md, %s/%s.json\n", a->output, a->target->name, a->output,
-           a->target->name);
+    printf("written        %s/%s.md, %s/%s.json, %s/report.html\n", a->output, a->target->name,
+           a->output, a->target->name, a->output);
 }
 
 static int finish(const work *w) {

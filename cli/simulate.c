@@ -139,6 +139,10 @@ static void print_text(const arguments *a, const setup *s, const carom_trajector
          s->batch == 1 ? "" : "s");
   printf("contacts       %lld events with %lld contacts\n", (long long)report->events,
          (long long)report->contacts);
+  if (s->options.contact_time == CAROM_CONTACT_TIME_EVENT)
+    printf("impacts        %lld (%lld grazing), %lld pushes of resting contacts\n",
+           (long long)report->impacts, (long long)report->grazing_impacts,
+           (long long)report->resting_contacts);
   print_energy("energy before ", &before, s->batch);
   print_energy("energy after  ", &after, s->batch);
   printf("time           %.3g s, %.3g steps/s\n", seconds,

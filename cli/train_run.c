@@ -107,9 +107,12 @@ static carom_status refuse_run(train_run *r, carom_error *error) {
 static carom_status make_data(train_run *r, const char *path, carom_error *error) {
   carom_dataset_options options = r->config.dataset;
   options.threads = r->given->general.threads;
+  carom_rollout_options simulation = carom_rollout_default_options(r->system);
+  simulation.contact = r->config.data_contact;
+  simulation.compensation = r->config.model.compensation;
+  simulation.contact_time = r->config.model.contact_time;
   carom_status status =
-      dataset_simulate(r->system, r->config.data_contact, r->config.model.compensation, options,
-                       r->given->general.quiet, &r->data, error);
+      dataset_simulate(r->system, &simulation, options, r->given->general.quiet, &r->data, error);
   if (status == CAROM_OK) status = carom_dataset_write(r->data, r->system, path, error);
   r->made_data = status == CAROM_OK;
   return status;
@@ -167,7 +170,7 @@ static carom_status begin(train_run *r, carom_error *error) {
   if (status == CAROM_OK) status = load_data(r, error);
   if (status != CAROM_OK) return status;
   findings_warn("train", r->data);
-  dataset_warn_compensation("train", r->data, r->config.model.compensation);
+  dataset_warn_simulation("train", r->data, &r->config.model);
   r->config.model.dt = r->data->dt;
   if (!r->given->paper)
     status = carom_model_options_by_data(&r->config.model, r->system, r->data, error);

@@ -37,6 +37,7 @@
 #define CAROM_H
 
 /* calls, errors, files */
+#include "carom/arrays.h"  /* every number in a file by its name */
 #include "carom/file.h"    /* files that are written whole or not at all */
 #include "carom/options.h" /* every option by its name */
 #include "carom/status.h"  /* errors and their messages */
@@ -44,6 +45,8 @@
 
 /* simulation */
 #include "carom/cone.h"         /* the cone program of contact impulses and its derivative */
+#include "carom/contacts.h"     /* what touches at a state, and its impulses */
+#include "carom/drawing.h"      /* what a system looks like */
 #include "carom/parameters.h"   /* masses, friction, ... of a system as one vector */
 #include "carom/rollout.h"      /* motion of batches and its derivative */
 #include "carom/system.h"       /* scenes, what they are made of, initial states */

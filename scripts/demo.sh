@@ -10,7 +10,7 @@ mkdir -p "$folder"
 folder=$(realpath --relative-base=. "$folder")
 
 # the files of a former demo; others are left alone
-rm -f "$folder"/{config.json,metrics.csv,data.h5,best.h5,last.h5,evaluation.json,evaluation.h5} \
+rm -f "$folder"/{config.json,metrics.csv,data.h5,best.h5,last.h5,evaluation.json,evaluation.h5,page.html} \
   "$folder"/events.out.tfevents.*
 
 # show COMMAND...: prints it, then runs it
@@ -25,10 +25,13 @@ motion carom learns what it is not told: masses, potential energy, friction and 
 END
 show train cp3 --epochs "$epochs" -o "$folder"
 show evaluate "$folder"
+show view "$folder" -o "$folder/page.html"
 
 cat <<END
 
 The run is in $folder: metrics.csv has the course of the training (tensorboard --logdir
 $folder shows it), evaluation.h5 predicted and true trajectories, best.h5 the model.
 docs/learning.md tells how to learn from your own trajectories.
+
+To look at it, open in a browser: file://$(realpath "$folder")/page.html
 END

@@ -1,22 +1,31 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing; asks nothing of the network if none is.
-#   scripts/install-dependencies.sh [build|test|format]
+#   scripts/install-dependencies.sh [build|test|viewer|format]
 #     build    compiler and libraries (the default)
-#     test     and what the tests need: cmocka, clang and its sanitizers, valgrind
+#     test     and what the tests need: cmocka, clang and its sanitizers, valgrind; for the viewer Node,
+#              Chromium and ffmpeg
+#     viewer   Node alone, to build viewer/ anew (its result, viewer/dist, is in the repository)
 #     format   clang-format alone
 # What scripts call beside these is in every Debian: bash, coreutils, findutils, diffutils, grep, sed,
 # awk. scripts/mutate.py and picture.py need python3 and are no part of `make test`.
 # Runs as root or through sudo.
 set -euo pipefail
 
-build=(gcc libc6-dev make cmake pkg-config libjansson-dev libhdf5-dev libopenblas-dev)
-test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev valgrind libc6-dbg binutils)
+build=(gcc libc6-dev make cmake pkg-config libjansson-dev libhdf5-dev libopenblas-dev
+  zlib1g-dev libcairo2-dev libgif-dev)
+test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev valgrind libc6-dbg binutils chromium
+  fonts-dejavu-core ffmpeg)
+# a Node that is not Debian's brings its npm along
+viewer=()
+command -v node >/dev/null || viewer+=(nodejs)
+command -v npm >/dev/null || viewer+=(npm)
 case "${1:-build}" in
   build) packages=("${build[@]}") ;;
-  test) packages=("${build[@]}" "${test[@]}") ;;
+  test) packages=("${build[@]}" "${test[@]}" "${viewer[@]+"${viewer[@]}"}") ;;
+  viewer) packages=("${viewer[@]+"${viewer[@]}"}") ;;
   format) packages=(clang-format) ;;
   *)
-    echo "usage: scripts/install-dependencies.sh [build|test|format]" >&2
+    echo "usage: scripts/install-dependencies.sh [build|test|viewer|format]" >&2
     exit 2
     ;;
 esac

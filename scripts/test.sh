@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Runs the checks and sums them up in a last line "N passed, N failed".
-#   scripts/test.sh [all|gcc|clang|asan|valgrind|fuzz|install]...
+#   scripts/test.sh [all|gcc|clang|asan|valgrind|fuzz|install|viewer]...
 #     gcc, clang   build with warnings as errors, run the suite
 #     asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer
 #     valgrind     the unit tests and a few commands, shortened, under valgrind
 #     fuzz         the scene parser, for FUZZ_SECONDS (20)
 #     install      into a temporary prefix, and build an example with what is there
+#     viewer       the viewer: types, units, whether viewer/dist is up to date, pages in headless Chromium
 # One failing check does not keep the others from running.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -105,6 +106,28 @@ installed() {
   done
 }
 
+# in_viewer COMMAND...: runs it in viewer/
+in_viewer() { (cd viewer && "$@"); }
+
+# npm's packages, as package-lock.json says, where they are not there yet
+viewer_packages() {
+  local done=viewer/node_modules/.package-lock.json
+  if [ ! -e "$done" ] || [ viewer/package-lock.json -nt "$done" ]; then
+    in_viewer npm ci --no-audit --no-fund --loglevel=error
+  fi
+}
+
+# viewer: once, whatever compiled the program
+viewer() {
+  build gcc || return 1
+  echo "== viewer"
+  check "viewer: packages" viewer_packages || return 1
+  check "viewer: types" in_viewer npx --no-install tsc --noEmit
+  check "viewer: units" in_viewer node test.mjs
+  check "viewer: dist is up to date" in_viewer node build.mjs --check
+  check "viewer: pages in Chromium" in_viewer node browser/run.mjs ../build/gcc
+}
+
 [ $# -eq 0 ] && set -- all
 for stage in "$@"; do
   case "$stage" in
@@ -115,12 +138,14 @@ for stage in "$@"; do
       suite valgrind
       fuzz
       installed
+      viewer
       ;;
     gcc | clang | asan | valgrind) suite "$stage" ;;
     fuzz) fuzz ;;
     install) installed ;;
+    viewer) viewer ;;
     *)
-      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|fuzz|install]..." >&2
+      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|fuzz|install|viewer]..." >&2
       exit 2
       ;;
   esac

@@ -29,10 +29,10 @@ for command in list simulate gradient check dataset train evaluate solve bench; 
   holds "carom --help names $command" grep -qx "$command" <<<"$commands"
 done
 for command in $commands; do
-  expect 0 'Example:' "$command" --help
+  expect 0 'Examples?:' "$command" --help
   cp out help
   # a line that the margin breaks goes on without the indentation of an example
-  holds "no line of the example is broken" test -z "$(sed '1,/^Example:/d' help | grep -v '^  ')"
+  holds "no line of the example is broken" test -z "$(sed '1,/^Examples*:/d' help | grep -v '^  ')"
   for option in -h '-?'; do
     expect 0 'Usage: carom '"$command" "$command" "$option"
     holds "$option is --help" cmp help out
@@ -48,7 +48,7 @@ expect 0 'docs/scene-format.md' -h
 # what the help shows can be pasted into a shell and works
 carom() { "$carom" "$@"; }
 for command in list simulate gradient dataset solve; do
-  (set -e; eval "$(carom $command --help | sed '1,/^Example:/d')") >out 2>err
+  (set -e; eval "$(carom $command --help | sed '1,/^Examples*:/d')") >out 2>err
   code=$?
   holds "the example of $command: exit code $code" test $code -eq 0
 done

@@ -46,6 +46,16 @@ done
 holds "the same evaluation" cmp <(grep -v '"run"' one/evaluation.json) \
   <(grep -v '"run"' all/cp3/cmr-cd-chnn/seed1/evaluation.json)
 
+# --- the report: all tables, and a plot of each figure for each task
+holds "a report" grep -q '</html>' all/report.html
+holds "its tables" grep -q '<td>cp3</td><td>cm-cd-clnn</td><td class="number">2</td>' all/report.html
+for figure in 'Figure 3' 'Figure 4' 'Figure 6'; do
+  holds "$figure" grep -q "<h3>$figure" all/report.html
+done
+holds "plots" test "$(grep -c '<svg' all/report.html)" -eq 5
+holds "the paper's error of CP3" grep -q 'paper (appendices K, L)' all/report.html
+holds "no script" sh -c "! grep -q '<script' all/report.html"
+
 # --- the tables: truth, learned with five decimals and its range, the paper's
 number='[0-9]+\.[0-9]{5}'
 has "$(row all Friction '| cp3 | cm-cd-clnn')" \
@@ -96,7 +106,7 @@ has "$(row edited Friction '| cp3 | cm-cd-clnn')" '0.500 \| \*\*no\*\* \|.*0.005
 cp -r all again
 expect 0 'runs +0 trained, 8 were there' reproduce learning --tasks cp3,bp5 \
   --models cm-cd-clnn,cmr-cd-chnn --seeds 2 -o again
-holds "no run was touched" diff -r -x 'learning.*' all again
+holds "no run was touched" diff -r -x 'learning.*' -x report.html all again
 expect 0 'runs +1 trained, 1 were there' reproduce learning --tasks cp3,bd1 --models cm-cd-clnn \
   --epochs 2 "${small[@]}" -o again
 has "$(row again Friction '| bd1 |')" "\| 1 \| 0.200 \| $number \| - \| - \| 0.800"

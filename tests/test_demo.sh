@@ -12,9 +12,11 @@ check "the demo runs" demo
 for line in '\$ carom train cp3' 'friction +[0-9.]+ +0\.5' '\$ carom evaluate' 'mass ratio'; do
   check "it shows '$line'" grep -qE "$line" "$folder/demo.log"
 done
-for file in config.json metrics.csv best.h5 evaluation.json evaluation.h5; do
+for file in config.json metrics.csv best.h5 evaluation.json evaluation.h5 page.html; do
   check "it writes $file" test -s "$folder/demo/$file"
 done
+
+check "it says where the page is" grep -q "file:///.*/demo/page.html" "$folder/demo.log"
 
 # a second one takes the place of the first and nothing else
 echo kept >"$folder/demo/notes.txt"

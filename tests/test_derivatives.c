@@ -237,7 +237,8 @@ static void step_gradient(fixture *f) {
   integrator_step(&in, 1, x, v, &record, &f->memory);
   memcpy(f->x_bar, f->weight, sizeof(double) * (size_t)n);
   memcpy(f->v_bar, f->weight + n, sizeof(double) * (size_t)n);
-  integrator_step_vjp(&in, 1, &record, f->x_bar, f->v_bar, f->theta_bar, f->theta_bar, &f->memory);
+  integrator_step_vjp(&in, 1, &record, f->x_bar, f->v_bar, f->theta_bar, f->theta_bar, NULL,
+                      &f->memory);
 }
 
 /* weight' (x, v) put on the constraints */

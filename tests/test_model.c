@@ -14,141 +14,10 @@
 #include "learn/model.h"
 #include "nn/gemm.h"
 #include "nn/orthogonal.h"
-#include "nn/softplus.h"
 #include "support/differences.h"
 #include "support/golden.h"
 #include "support/messages.h"
 #include "support/systems.h"
-
-/* ---- softplus ---------------------------------------------------------------------------------- */
-
-static void test_softplus(void **state) {
-  (void)state;
-  enum { COUNT = 4001 };
-  static double a[COUNT], h[COUNT], s[COUNT];
-  static float af[COUNT], hf[COUNT], sf[COUNT];
-  for (int i = 0; i < COUNT; i++) {
-    double u = (i - COUNT / 2) / 100.0;
-    a[i] = u * fabs(u); // dense near 0, to +-400
-    af[i] = (float)a[i];
-  }
-  softplus_double(COUNT, a, h, s);
-  softplus_single(COUNT, af, hf, sf);
-  for (int i = 0; i < COUNT; i++) {
-    long double exact_h = fmaxl(a[i], 0) + log1pl(expl(-fabsl((long double)a[i])));
-    long double exact_s = 1 / (1 + expl(-(long double)a[i]));
-    assert_true(fabsl((long double)h[i] - exact_h) <= 4e-16L * exact_h + 1e-300L);
-    assert_true(fabsl((long double)s[i] - exact_s) <= 6e-16L * exact_s + 1e-300L);
-    double single_h = fmax(af[i], 0) + log1p(exp(-fabs((double)af[i])));
-    double single_s = 1 / (1 + exp(-(double)af[i]));
-    assert_true(fabs((double)hf[i] - single_h) <= 4e-7 * single_h + 1e-37);
-    assert_true(fabs((double)sf[i] - single_s) <= 4e-7 * single_s + 1e-37);
-  }
-}
-
-/* ---- matrix products --------------------------------------------------------------------------- */
-
-typedef struct product_case {
-  int m, n, k;
-  double *a, *b, *bias, *c; /* [m][k], [k][n], [n], [m][n] */
-  double *a_turned, *b_turned;
-} product_case;
-
-static double *random_numbers(rng *random, int count, arena *memory) {
-  double *numbers = arena_doubles(memory, count);
-  // floats, so that both precisions are given the same
-  for (int i = 0; i < count; i++) numbers[i] = (double)(float)rng_normal(random);
-  return numbers;
-}
-
-static double *turned(int rows, int columns, const double *from, arena *memory) {
-  double *to = arena_doubles(memory, rows * columns);
-  for (int i = 0; i < rows * columns; i++) to[i % columns * rows + i / columns] = from[i];
-  return to;
-}
-
-static float *singles(const double *from, int count, arena *memory) {
-  float *to = ARENA_ARRAY(memory, float, count);
-  for (int i = 0; i < count; i++) to[i] = (float)from[i];
-  return to;
-}
-
-/* c + a b term by term, with the bias and with the c that was there */
-static void assert_product(const product_case *p, const double *result, bool bias, bool added,
-                           double tolerance) {
-  for (int i = 0; i < p->m; i++)
-    for (int j = 0; j < p->n; j++) {
-      double sum = (bias ? p->bias[j] : 0) + (added ? p->c[i * p->n + j] : 0);
-      for (int q = 0; q < p->k; q++) sum += p->a[i * p->k + q] * p->b[q * p->n + j];
-      assert_true(fabs(result[i * p->n + j] - sum) < tolerance * (1 + p->k));
-    }
-}
-
-static void assert_single(const product_case *p, const float *result, bool bias, arena *memory) {
-  double *wide = arena_doubles(memory, p->m * p->n);
-  for (int i = 0; i < p->m * p->n; i++) wide[i] = (double)result[i];
-  assert_product(p, wide, bias, false, 1e-6);
-}
-
-static void check_double(const product_case *p, arena *memory) {
-  int m = p->m, n = p->n, k = p->k;
-  double *result = arena_doubles(memory, m * n);
-  gemm_nn_double(m, n, k, p->a, p->b, result);
-  assert_product(p, result, false, false, 1e-15);
-  gemm_blas_double(m, n, k, p->a, p->b, result);
-  assert_product(p, result, false, false, 1e-15);
-  gemm_nt_double(m, n, k, p->a, p->b_turned, NULL, result, memory);
-  assert_product(p, result, false, false, 1e-15);
-  gemm_nt_double(m, n, k, p->a, p->b_turned, p->bias, result, memory);
-  assert_product(p, result, true, false, 1e-15);
-  memcpy(result, p->c, sizeof(double) * (size_t)(m * n));
-  gemm_tn_double(m, n, k, p->a_turned, p->b, result, memory);
-  assert_product(p, result, false, true, 1e-15);
-}
-
-static void check_single(const product_case *p, arena *memory) {
-  int m = p->m, n = p->n, k = p->k;
-  float *a = singles(p->a, m * k, memory), *b = singles(p->b, k * n, memory);
-  float *a_turned = singles(p->a_turned, m * k, memory);
-  float *b_turned = singles(p->b_turned, k * n, memory), *bias = singles(p->bias, n, memory);
-  float *result = ARENA_ARRAY(memory, float, m *n);
-  gemm_nn_single(m, n, k, a, b, result);
-  assert_single(p, result, false, memory);
-  gemm_blas_single(m, n, k, a, b, result);
-  assert_single(p, result, false, memory);
-  gemm_nt_single(m, n, k, a, b_turned, NULL, result, memory);
-  assert_single(p, result, false, memory);
-  gemm_nt_single(m, n, k, a, b_turned, bias, result, memory);
-  assert_single(p, result, true, memory);
-  double *sum = arena_doubles(memory, m * n);
-  memcpy(sum, p->c, sizeof(double) * (size_t)(m * n));
-  gemm_tn_single(m, n, k, a_turned, b, sum, memory);
-  assert_product(p, sum, false, true, 1e-6);
-}
-
-/* Every kind of product beside its definition: widths with and without whole tiles, rows and inner
- * sizes with every remainder. */
-static void test_products(void **state) {
-  (void)state;
-  const int widths[] = {1, 10, 33, 64, 192, 256};
-  rng random;
-  rng_seed(&random, 12, 0);
-  for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
-    for (int m = 1; m <= 13; m++) {
-      arena memory;
-      arena_init(&memory);
-      product_case p = {.m = m, .n = widths[w], .k = 3 * m + 2};
-      p.a = random_numbers(&random, p.m * p.k, &memory);
-      p.b = random_numbers(&random, p.k * p.n, &memory);
-      p.bias = random_numbers(&random, p.n, &memory);
-      p.c = random_numbers(&random, p.m * p.n, &memory);
-      p.a_turned = turned(p.m, p.k, p.a, &memory);
-      p.b_turned = turned(p.k, p.n, p.b, &memory);
-      check_double(&p, &memory);
-      check_single(&p, &memory);
-      arena_free(&memory);
-    }
-}
 
 /* ---- the network beside differences ------------------------------------------------------------ */
 
@@ -176,13 +45,20 @@ static void network_case_open(network_case *c, mlp_shape shape, int count, rng *
   for (int i = 0; i < inputs; i++) c->weight[i] = rng_normal(random);
 }
 
+/* its parameters as they are now, as the gradient takes them */
+static const double *prepared(network_case *c) {
+  double *numbers = arena_bytes(&c->memory, sizeof(double) * mlp_double_prepared_count(&c->shape));
+  mlp_double_prepare(&c->shape, c->parameters, numbers);
+  return numbers;
+}
+
 static double gradient_functional(void *user) {
   network_case *c = user;
   int inputs = c->count * c->shape.input_size;
   arena_mark mark = arena_save(&c->memory);
   double *gradient = arena_doubles(&c->memory, inputs);
   void *record = arena_bytes(&c->memory, mlp_double_record_bytes(&c->shape, c->count));
-  mlp_double_gradient(&c->shape, c->parameters, c->count, c->x, gradient, record, &c->memory);
+  mlp_double_gradient(&c->shape, prepared(c), c->count, c->x, gradient, record, &c->memory);
   double sum = 0;
   for (int i = 0; i < inputs; i++) sum += c->weight[i] * gradient[i];
   arena_restore(&c->memory, mark);
@@ -208,9 +84,9 @@ static void test_network_derivatives(void **state) {
     int inputs = c.count * c.shape.input_size;
     void *record = arena_bytes(&c.memory, mlp_double_record_bytes(&c.shape, c.count));
     double *gradient = arena_zeros(&c.memory, inputs);
-    mlp_double_gradient(&c.shape, c.parameters, c.count, c.x, gradient, record, &c.memory);
+    mlp_double_gradient(&c.shape, prepared(&c), c.count, c.x, gradient, record, &c.memory);
     assert_true(gradient_error(value_sum, &c, c.x, gradient, inputs, &random) < 1e-8);
-    mlp_double_gradient_vjp(&c.shape, c.parameters, c.count, record, c.weight, c.x_bar,
+    mlp_double_gradient_vjp(&c.shape, prepared(&c), c.count, record, c.weight, c.x_bar,
                             c.parameters_bar, &c.memory);
     assert_true(gradient_error(gradient_functional, &c, c.x, c.x_bar, inputs, &random) < 1e-8);
     for (int l = 0; l <= c.shape.hidden_layers; l++) {
@@ -223,8 +99,8 @@ static void test_network_derivatives(void **state) {
     }
 
     // single precision gives the same to its own accuracy
-    float *rounded = ARENA_ARRAY(&c.memory, float, c.parameter_count);
-    for (int i = 0; i < c.parameter_count; i++) rounded[i] = (float)c.parameters[i];
+    float *rounded = arena_bytes(&c.memory, sizeof(float) * mlp_single_prepared_count(&c.shape));
+    mlp_single_prepare(&c.shape, c.parameters, rounded);
     void *single = arena_bytes(&c.memory, mlp_single_record_bytes(&c.shape, c.count));
     double *gradient_s = arena_zeros(&c.memory, inputs), *x_bar = arena_zeros(&c.memory, inputs);
     double *bar = arena_zeros(&c.memory, c.parameter_count);
@@ -747,8 +623,6 @@ int main(void) {
   int wrong = cmocka_run_group_tests(outside, NULL, NULL);
   gemm_begin();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_softplus),
-      cmocka_unit_test(test_products),
       cmocka_unit_test(test_network_derivatives),
       cmocka_unit_test(test_initial_weights_are_orthogonal),
       cmocka_unit_test(test_large_orthogonal_matrices),

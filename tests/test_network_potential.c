@@ -23,7 +23,7 @@ typedef struct network_case {
   network_potential network;
   int size, parameter_count;
   double *x, *gradient, *weights, *parameters;
-  float *rounded;
+  void *prepared;
   void *record;
   arena memory;
 } network_case;
@@ -51,15 +51,15 @@ static void set_up_case(network_case *c, const char *scene, bool elastic, bool s
   c->gradient = malloc(sizeof(double) * (size_t)(COUNT * c->size));
   c->weights = random_numbers(COUNT * c->size, 1, &random);
   c->parameters = random_numbers(c->parameter_count, 0.7, &random);
-  if (single) c->rounded = malloc(sizeof(float) * (size_t)c->parameter_count);
-  network_potential_set(&c->network, c->parameters, c->rounded);
+  c->prepared = malloc(network_prepared_bytes(&c->network.shape, single));
+  network_potential_set(&c->network, c->parameters, single, c->prepared);
   network_potential_refresh(&c->network);
   c->record = malloc(c->network.base.record_bytes(&c->network.base, COUNT));
   arena_init(&c->memory);
 }
 
 static void tear_down_case(network_case *c) {
-  void *pieces[] = {c->x, c->gradient, c->weights, c->parameters, c->rounded, c->record};
+  void *pieces[] = {c->x, c->gradient, c->weights, c->parameters, c->prepared, c->record};
   for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) free(pieces[i]);
   arena_free(&c->memory);
   mechanics_free(&c->mechanics);

@@ -42,8 +42,9 @@ typedef struct carom_dataset {
   carom_dt_source dt_from;
   carom_chunks train, validation, test;
   carom_report report; /* of the simulations that made it; zeros for given trajectories */
-  bool simulated;      /* by carom, with this compensation of penetration */
+  bool simulated;      /* by carom, with this compensation of penetration and time of contacts */
   carom_compensation compensation;
+  carom_contact_time contact_time;
   int finding_count;
   carom_finding *findings; /* about given trajectories */
 } carom_dataset;

@@ -19,6 +19,7 @@ typedef struct carom_model_options {
   carom_contact_model contact;     /* CAROM_CM */
   carom_dynamics dynamics;         /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
   carom_compensation compensation; /* the scene's: that of the data */
+  carom_contact_time contact_time; /* likewise */
   int hidden_layers;               /* of the potential network: 3 */
   int hidden_size;                 /* 256 */
   bool shared_properties;          /* one friction and restitution for all contacts: as the scene */

@@ -36,6 +36,12 @@ typedef enum carom_friction_law {
   CAROM_COULOMB_FRICTION /* Coulomb's: a sliding contact does not part */
 } carom_friction_law;
 
+/* When contacts act (docs/theory.md, section 16). */
+typedef enum carom_contact_time {
+  CAROM_CONTACT_TIME_STEP, /* at the end of the time step in which bodies have begun to overlap */
+  CAROM_CONTACT_TIME_EVENT /* at the time at which their gap closes, which has a derivative too */
+} carom_contact_time;
+
 /* Called between time steps from one thread at a time; return false to stop. */
 typedef bool (*carom_progress)(void *user, int64_t done, int64_t total);
 
@@ -43,13 +49,14 @@ typedef struct carom_rollout_options {
   int steps;    /* time steps; the scene's */
   double dt;    /* length of a time step; the scene's */
   int substeps; /* integrator steps in a time step; 1. Contacts act at the end of a time step */
-  carom_integrator integrator; /* CAROM_RK4 unless the scene says otherwise */
-  carom_dynamics dynamics;     /* CAROM_LAGRANGIAN */
-  bool stabilize;              /* the scene's, else false; true puts states on the constraints
+  carom_integrator integrator;     /* CAROM_RK4 unless the scene says otherwise */
+  carom_dynamics dynamics;         /* CAROM_LAGRANGIAN */
+  bool stabilize;                  /* the scene's, else false; true puts states on the constraints
                                       after each time step */
-  carom_contact_model contact; /* CAROM_CM */
-  carom_friction_law friction; /* CAROM_CONVEX_FRICTION unless the scene says otherwise */
-  bool hold_contacts;          /* the scene's, else false; true lets friction act on positions too:
+  carom_contact_time contact_time; /* CAROM_CONTACT_TIME_STEP unless the scene says otherwise */
+  carom_contact_model contact;     /* CAROM_CM */
+  carom_friction_law friction;     /* CAROM_CONVEX_FRICTION unless the scene says otherwise */
+  bool hold_contacts; /* the scene's, else false; true lets friction act on positions too:
                                       bodies that stick do not creep */
   carom_compensation compensation; /* CAROM_COMPENSATION_POSITION unless the scene says otherwise */
   bool penetration_compensation;   /* true; false: bodies that overlap stay so */
@@ -59,6 +66,7 @@ typedef struct carom_rollout_options {
   carom_cone_options cone;
   int threads;             /* 0: as many as the machine has. The result is the same */
   int shard_size;          /* samples a thread takes at once; 8 */
+  bool keep_impacts;       /* false; true: carom_rollout_impact has the impacts of a run */
   carom_progress progress; /* NULL */
   void *progress_user;
 } carom_rollout_options;
@@ -80,6 +88,15 @@ typedef struct carom_report {
   double worst_residual;
   int64_t failed_projections; /* joined bodies that could not be put on their constraints, and stay
                                  where they were */
+
+  /* of contacts that act when their gap closes */
+  int64_t impacts; /* times at which gaps closed, over the batch */
+  int64_t
+      resting_contacts; /* contacts that pushed over a stretch of time: resting, rolling, sliding */
+  int64_t
+      grazing_impacts; /* impacts along the surface, whose time has a derivative too large to use */
+  int64_t overlaps;    /* contacts that overlapped at the start of a time step */
+  int64_t cut_steps;   /* time steps with more impacts than are followed one by one */
 } carom_report;
 
 /* Adds the counters of one report to another; worst_residual becomes the larger. */
@@ -122,9 +139,40 @@ CAROM_API const double *carom_rollout_velocities(const carom_rollout *rollout);
 CAROM_API const uint8_t *carom_rollout_contacts(const carom_rollout *rollout);
 CAROM_API carom_report carom_rollout_report(const carom_rollout *rollout);
 
+/* A contact event of the last run as a result of it. Arrays are owned by the rollout and good until the
+ * next run. */
+typedef struct carom_impact {
+  int step; /* the time step in which it happened, 0 to steps - 1; -1: there is no such impact */
+  double
+      time; /* since the start of the run. Contacts that act at the end of a time step: (step + 1) dt */
+  int contact_count; /* those that acted at once */
+  const int
+      *contacts; /* [contact_count] possible contacts, ascending; a body whose corners touch has
+                              one for each of them, all with the same number */
+  const double
+      *impulses;   /* [contact_count][dimension] along the contact's axes, the normal first */
+  const double *x; /* [point_count][dimension] where bodies were */
+  const double *v_before; /* velocities just before it, */
+  const double *v_after;  /* and just after it */
+} carom_impact;
+
+/* Impacts of a sample in order of time, where options.keep_impacts is set; else there are none. */
+CAROM_API int carom_rollout_impact_count(const carom_rollout *rollout, int sample);
+CAROM_API carom_impact carom_rollout_impact(const carom_rollout *rollout, int sample, int index);
+
+/* Where cotangents of an impact go: zero after a run, written by the caller, read by each
+ * carom_rollout_vjp that follows. NULL where there is no such impact. */
+typedef struct carom_impact_bars {
+  double *time;
+  double *x, *v_before, *v_after; /* [point_count][dimension] */
+} carom_impact_bars;
+
+CAROM_API carom_impact_bars carom_rollout_impact_bars(carom_rollout *rollout, int sample,
+                                                      int index);
+
 /* The derivative of the last run (an error if that did not finish). x_bar, v_bar (either may be NULL)
- * are cotangents of the whole trajectory [batch][steps + 1][point_count][dimension]. Overwrites
- * x0_bar, v0_bar [batch][point_count][dimension] and theta_bar [carom_parameters_count], each may be
+ * are cotangents of the whole trajectory [batch][steps + 1][point_count][dimension], beside those of
+ * impacts. Overwrites x0_bar, v0_bar [batch][point_count][dimension] and theta_bar [carom_parameters_count], each may be
  * NULL. */
 CAROM_API carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar,
                                          const double *v_bar, double *x0_bar, double *v0_bar,

@@ -15,7 +15,8 @@ contact_event contact_event_make(const mechanics *m, const carom_rollout_options
 
 contact_event contact_event_from_group(const mechanics *m, const carom_rollout_options *options,
                                        const contact_group *group, const double *x, arena *memory) {
-  contact_event e = {.mechanics = m, .options = options, .x = x, .group = *group};
+  contact_event e = {
+      .mechanics = m, .options = options, .x = x, .group = *group, .hold = options->dt};
   e.size = e.group.count * m->system->dimension;
   e.mu = arena_doubles(memory, e.group.count);
   e.restitution = arena_doubles(memory, e.group.count);
@@ -54,14 +55,6 @@ event_impulses event_impulses_at(const contact_event *e, void *memory) {
 
 /* ---- the two phases ---------------------------------------------------------------------------- */
 
-/* b = J v, lower = 0 */
-static phase_problem compression_problem(const contact_event *e, const double *v, arena *memory) {
-  double *b = arena_doubles(memory, e->size);
-  event_jacobian(e, v, b);
-  event_drop_held(e, b);
-  return (phase_problem){.b = b, .lower = arena_zeros(memory, e->group.count), .before = b};
-}
-
 /* Is b of the restitution without bounds solved by f_r = 0? Not with a target, nor by CMr, whose compression
  * leaves epsilon f_c, nor by a smoothed one. */
 static bool settles(const contact_event *e) {
@@ -82,20 +75,15 @@ static phase_problem restitution_problem(const contact_event *e, const phase_pro
       .b = b, .lower = lower, .before = compression->before, .settled = settles(e) ? c : NULL};
 }
 
-/* Does the velocity before an event have to be put on the constraints? */
-static bool projects(const contact_event *e) {
-  return !event_is_papers(e) && event_has_constraints(e);
-}
-
 bool contact_event_solve(const contact_event *e, double *x, double *v, event_impulses *impulses,
                          arena *scratch) {
   phase_solution *c = &impulses->compression, *r = &impulses->restitution;
   arena_mark mark = arena_save(scratch);
   target_velocity target = target_velocity_make(e, scratch);
-  if (projects(e)) event_project(e, v, scratch);
+  if (event_projects(e)) event_project(e, v, scratch);
 
   // v' = v + M^ J' f_c
-  phase_problem compression = compression_problem(e, v, scratch);
+  phase_problem compression = phase_compression(e, v, scratch);
   phase_solve(e, &compression, c, scratch);
   event_apply_impulse(e, c->f, v, scratch);
 
@@ -115,22 +103,6 @@ bool contact_event_solve(const contact_event *e, double *x, double *v, event_imp
 
 /* ---- the derivative ---------------------------------------------------------------------------- */
 
-static void add_properties(const contact_event *e, carom_segment segment, const double *bar,
-                           double *theta_bar) {
-  int offset = e->mechanics->system->segments[segment].offset;
-  for (int c = 0; c < e->group.count; c++)
-    theta_bar[offset + e->group.contacts[c].id.property] += bar[c];
-}
-
-/* v + M^ J' f in memory of its own */
-static double *velocity_after(const contact_event *e, const double *v, const double *f,
-                              arena *scratch) {
-  double *after = arena_doubles(scratch, e->mechanics->system->coordinate_count);
-  event_copy(e, after, v);
-  event_apply_impulse(e, f, after, scratch);
-  return after;
-}
-
 /* in the forward pass this was lower = e f_c,n, so now f_c,n_bar = e lower_bar, e_bar = f_c,n
  * lower_bar */
 static void bound_vjp(const contact_event *e, const double *f_c, phase_cotangents *phase,
@@ -141,7 +113,7 @@ static void bound_vjp(const contact_event *e, const double *f_c, phase_cotangent
     phase->f[c * d] = e->restitution[c] * phase->lower[c];
     phase->lower[c] *= f_c[c * d];
   }
-  add_properties(e, CAROM_RESTITUTION, phase->lower, theta_bar);
+  event_add_properties(e, CAROM_RESTITUTION, phase->lower, theta_bar);
 }
 
 /* Reverses friction_shift, which began at the state that position_shift left; f_bar is written, what goes
@@ -173,10 +145,10 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   double *before = arena_doubles(scratch, s->coordinate_count);
   mass_image projected = {0};
   event_copy(e, before, v);
-  if (projects(e)) projected = event_project(e, before, scratch);
-  const double *middle = velocity_after(e, before, c->f, scratch);
-  const double *after = velocity_after(e, middle, r->f, scratch);
-  phase_problem compression = compression_problem(e, before, scratch);
+  if (event_projects(e)) projected = event_project(e, before, scratch);
+  const double *middle = event_velocity_after(e, before, c->f, scratch);
+  const double *after = event_velocity_after(e, middle, r->f, scratch);
+  phase_problem compression = phase_compression(e, before, scratch);
   phase_problem restitution = restitution_problem(e, &compression, &target, middle, c, scratch);
 
   event_cotangents bars = {.blocks = arena_zeros(scratch, e->group.block_count * square),
@@ -206,7 +178,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
                             .lower = arena_doubles(scratch, count)};
   memcpy(phase.f, f_bar, sizeof(double) * (size_t)e->size);
   phase_vjp(e, &restitution, r, after, &phase, &bars, scratch);
-  add_properties(e, CAROM_FRICTION, phase.mu, theta_bar);
+  event_add_properties(e, CAROM_FRICTION, phase.mu, theta_bar);
   if (!(e->options->stop_target_gradient && s->row_count > 0))
     target_velocity_vjp(e, &target, phase.p, &bars, scratch);
   bound_vjp(e, c->f, &phase, theta_bar);
@@ -214,8 +186,8 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
 
   // compression
   phase_vjp(e, &compression, c, middle, &phase, &bars, scratch);
-  add_properties(e, CAROM_FRICTION, phase.mu, theta_bar);
-  if (projects(e)) event_project_vjp(e, &projected, v_bar, &bars, scratch);
+  event_add_properties(e, CAROM_FRICTION, phase.mu, theta_bar);
+  if (event_projects(e)) event_project_vjp(e, &projected, v_bar, &bars, scratch);
 
   // geometry
   for (int k = 0; k < count; k++) {

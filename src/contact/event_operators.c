@@ -188,12 +188,31 @@ void event_apply_impulse(const contact_event *e, const double *f, double *v, are
   arena_restore(scratch, mark);
 }
 
+double *event_velocity_after(const contact_event *e, const double *v, const double *f,
+                             arena *memory) {
+  double *after = arena_doubles(memory, e->mechanics->system->coordinate_count);
+  event_copy(e, after, v);
+  event_apply_impulse(e, f, after, memory);
+  return after;
+}
+
+void event_add_properties(const contact_event *e, carom_segment segment, const double *bar,
+                          double *theta_bar) {
+  int offset = e->mechanics->system->segments[segment].offset;
+  for (int c = 0; c < e->group.count; c++)
+    theta_bar[offset + e->group.contacts[c].id.property] += bar[c];
+}
+
 /* ---- back on the constraints ------------------------------------------------------------------- */
 
 bool event_has_constraints(const contact_event *e) {
   for (int t = 0; t < e->group.touched_count; t++)
     if (touched_at(e, t)->row_count > 0) return true;
   return false;
+}
+
+bool event_projects(const contact_event *e) {
+  return !event_is_papers(e) && event_has_constraints(e);
 }
 
 void event_factor_constraints(contact_event *e, const double *x, arena *memory) {

@@ -29,6 +29,7 @@ typedef struct contact_event {
   double *restitution;   /* [count] */
   envelope *shape;       /* [island_count] of A */
   double **A;            /* [island_count], epsilon included */
+  double hold;           /* time over which friction acts on positions; options->dt */
   bool *held;            /* [C] axes along which the constraints let no impulse move anything */
   program_log *failures; /* where programs that are not solved are kept; may be NULL */
 } contact_event;
@@ -39,6 +40,7 @@ typedef struct event_cotangents {
   double *gap;    /* [count] */
   double *x;      /* [D] through J_E */
   double *theta;
+  double *hold; /* [1] of e->hold; NULL: not wanted */
 } event_cotangents;
 
 /* Does a target velocity undo penetration (target_velocity.h), or a shift of positions
@@ -116,8 +118,19 @@ void event_respond(const contact_event *e, double *force, arena *scratch);
 /* v += M^ J' f */
 void event_apply_impulse(const contact_event *e, const double *f, double *v, arena *scratch);
 
+/* v + M^ J' f in memory of its own */
+double *event_velocity_after(const contact_event *e, const double *v, const double *f,
+                             arena *memory);
+
 /* Are there equality constraints on a touched assembly? */
 bool event_has_constraints(const contact_event *e);
+
+/* Does the velocity before an event have to be put on the constraints? Not in the paper's. */
+bool event_projects(const contact_event *e);
+
+/* theta_bar += the cotangents [count] of the contacts' frictions or restitutions */
+void event_add_properties(const contact_event *e, carom_segment segment, const double *bar,
+                          double *theta_bar);
 
 /* Puts the bodies at x: those in closed form, arms and factors of the constraints of the others. */
 void event_factor_constraints(contact_event *e, const double *x, arena *memory);

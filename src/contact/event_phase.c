@@ -5,6 +5,13 @@
 #include <math.h>
 #include <string.h>
 
+phase_problem phase_compression(const contact_event *e, const double *v, arena *memory) {
+  double *b = arena_doubles(memory, e->size);
+  event_jacobian(e, v, b);
+  event_drop_held(e, b);
+  return (phase_problem){.b = b, .lower = arena_zeros(memory, e->group.count), .before = b};
+}
+
 cone_program phase_program(const contact_event *e, const phase_problem *problem, int island) {
   int d = e->mechanics->system->dimension;
   int begin = island_begin(e, island), end = island_end(e, island);

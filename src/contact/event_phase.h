@@ -38,6 +38,9 @@ typedef struct phase_cotangents {
   double *mu, *lower; /* [count] written */
 } phase_cotangents;
 
+/* Compression from the velocity v: b = J v, lower = 0. */
+phase_problem phase_compression(const contact_event *e, const double *v, arena *memory);
+
 /* The cone program of an island. */
 cone_program phase_program(const contact_event *e, const phase_problem *problem, int island);
 

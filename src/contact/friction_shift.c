@@ -2,17 +2,17 @@
 
 #include "physics/constraint_projection.h"
 
-/* rows = dt/2 of the tangential entries of f */
+/* rows = hold/2 of the tangential entries of f */
 static void tangential(const contact_event *e, const double *f, double *rows) {
   int d = e->mechanics->system->dimension;
-  for (int i = 0; i < e->size; i++) rows[i] = i % d == 0 ? 0 : e->options->dt / 2 * f[i];
+  for (int i = 0; i < e->size; i++) rows[i] = i % d == 0 ? 0 : e->hold / 2 * f[i];
 }
 
-/* dt/2 M^ J' (f_c + f_r)_t; rows [C] is dt/2 (f_c + f_r)_t */
+/* hold/2 M^ J' (f_c + f_r)_t; rows [C] is hold/2 (f_c + f_r)_t */
 static mass_image shift_of(const contact_event *e, const double *f_c, const double *f_r,
                            double *rows, arena *memory) {
   double *force = arena_doubles(memory, e->mechanics->system->coordinate_count);
-  for (int i = 0; i < e->size; i++) rows[i] = f_c[i] + f_r[i];
+  for (int i = 0; i < e->size; i++) rows[i] = f_c[i] + (f_r != NULL ? f_r[i] : 0);
   tangential(e, rows, rows);
   event_zero(e, force);
   event_jacobian_transpose(e, rows, force);
@@ -60,11 +60,14 @@ void friction_shift_vjp(const contact_event *e, const double *f_c, const double 
     project_positions_vjp(m, a, moved, x_bar, bars->theta, scratch);
   }
 
-  // x' = x + M^ J' rows, rows = dt/2 f_t: f_bar = dt/2 (J M^ x'_bar)_t, J_bar += rows (x) M^ x'_bar
+  // x' = x + M^ J' rows, rows = hold/2 f_t: f_bar = hold/2 (J M^ x'_bar)_t, J_bar += rows (x) M^ x'_bar,
+  // hold_bar = 1/2 f_t . (J M^ x'_bar)_t
   mass_image left = mass_image_of(e, x_bar, scratch);
   mass_image_vjp(e, &left, &shift, bars);
   event_jacobian_outer(e, 1, rows, left.u, bars->blocks);
   event_jacobian(e, left.u, f_bar);
+  for (int i = 0, d = m->system->dimension; bars->hold != NULL && i < e->size; i++)
+    if (i % d != 0) *bars->hold += (f_c[i] + (f_r != NULL ? f_r[i] : 0)) / 2 * f_bar[i];
   tangential(e, f_bar, f_bar);
   arena_restore(scratch, mark);
 }

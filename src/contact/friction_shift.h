@@ -3,17 +3,17 @@
  * each. With options.hold_contacts the tangential impulses act on positions too, as forces that were there
  * all the time step would have,
  *
- *   x' = x + dt/2 M^ J' f_t,   f_t the tangential part of f_c + f_r
+ *   x' = x + dt/2 M^ J' f_t,   f_t the tangential part of f_c + f_r (which may be NULL: there is none)
  *
  * and x' and v are put on the constraints (physics/constraint_projection.h). What rests on friction stays
  * where it is, to rounding; a body that slides goes as far as its mean speed says. For an impact it is the
- * mean over the times within the step at which it may have been. */
+ * mean over the times within the step at which it may have been. dt is the event's `hold`. */
 #ifndef CAROM_CONTACT_FRICTION_SHIFT_H
 #define CAROM_CONTACT_FRICTION_SHIFT_H
 
 #include "contact/event_operators.h"
 
-/* dt/2 M^ J' f_t [D] from both impulses [C], at e->x. */
+/* hold/2 M^ J' f_t [D] from both impulses [C], at e->x. */
 const double *friction_shift_make(const contact_event *e, const double *f_c, const double *f_r,
                                   arena *memory);
 

@@ -1,6 +1,7 @@
 #include "contact/position_shift.h"
 
 #include "base/nonnegative.h"
+#include "contact/normal_rows.h"
 #include "physics/constraints.h"
 
 #include <math.h>
@@ -12,77 +13,7 @@
  * is to; a larger softness would be felt, a smaller one throws farther. */
 static const double SOFTNESS = 1e-4;
 
-/* ---- J_n, the normal rows of J ------------------------------------------------------------------ */
-
-/* normals [count] = J_n v */
-static void normal_velocities(const contact_event *e, const double *v, double *normals) {
-  int d = e->mechanics->system->dimension;
-  for (int c = 0; c < e->group.count; c++) {
-    const contact *on = &e->group.contacts[c];
-    normals[c] = 0;
-    for (int k = 0; k < on->point_count; k++)
-      for (int i = 0; i < d; i++) normals[c] += on->block[k * d * d + i] * v[on->point[k] * d + i];
-  }
-}
-
-/* out += scale J_n' normals */
-static void add_normal_forces(const contact_event *e, double scale, const double *normals,
-                              double *out) {
-  int d = e->mechanics->system->dimension;
-  for (int c = 0; c < e->group.count; c++) {
-    const contact *on = &e->group.contacts[c];
-    for (int k = 0; k < on->point_count; k++)
-      for (int i = 0; i < d; i++)
-        out[on->point[k] * d + i] += scale * normals[c] * on->block[k * d * d + i];
-  }
-}
-
-/* the cotangent of J_n that a term normals' J_n points gives, times scale */
-static void add_normal_outer(const contact_event *e, double scale, const double *normals,
-                             const double *points, double *blocks_bar) {
-  int d = e->mechanics->system->dimension;
-  for (int c = 0; c < e->group.count; c++) {
-    const contact *on = &e->group.contacts[c];
-    for (int k = 0; k < on->point_count; k++)
-      for (int i = 0; i < d; i++)
-        blocks_bar[(on->first_block + k) * d * d + i] +=
-            scale * normals[c] * points[on->point[k] * d + i];
-  }
-}
-
 /* ---- how hard each contact pushes -------------------------------------------------------------- */
-
-/* H of an island over the contacts' normals, with its shape. */
-typedef struct normal_matrix {
-  envelope shape;
-  double *values;
-} normal_matrix;
-
-/* epsilon of CMr, which A has on its diagonal and H has not */
-static double epsilon_of(const contact_event *e) {
-  return e->options->contact == CAROM_CMR ? e->mechanics->regularizer : 0;
-}
-
-/* H of an island of one contact. */
-static double single_entry(const contact_event *e, int island) {
-  return e->A[island][0] + SOFTNESS * e->mobility[island_begin(e, island)] - epsilon_of(e);
-}
-
-static normal_matrix normal_matrix_make(const contact_event *e, int island, arena *memory) {
-  int d = e->mechanics->system->dimension;
-  int begin = island_begin(e, island), size = island_end(e, island) - begin;
-  const envelope *all = &e->shape[island];
-  int *first = ARENA_ARRAY(memory, int, size);
-  for (int i = 0; i < size; i++) first[i] = all->first[i * d] / d;
-  normal_matrix h = {.shape = envelope_make(size, first, memory)};
-  h.values = arena_doubles(memory, h.shape.start[size]);
-  for (int i = 0; i < size; i++) {
-    for (int j = first[i]; j <= i; j++)
-      h.values[envelope_at(&h.shape, i, j)] = e->A[island][envelope_at(all, i * d, j * d)];
-    h.values[envelope_at(&h.shape, i, i)] += SOFTNESS * e->mobility[begin + i] - epsilon_of(e);
-  }
-  return h;
-}
 
 /* delta = -gap / steps - dt J_n v [count]: how far each contact is to open that does not open by itself. */
 static double *wishes(const contact_event *e, const double *v, arena *memory) {
@@ -100,11 +31,11 @@ static bool solve_pushes(const contact_event *e, const double *v, double *push, 
   for (int island = 0; island < e->group.island_count; island++) {
     int begin = island_begin(e, island), size = island_end(e, island) - begin;
     if (size == 1) {
-      push[begin] = fmax(delta[begin], 0) / single_entry(e, island);
+      push[begin] = fmax(delta[begin], 0) / normal_entry(e, island, SOFTNESS);
       continue;
     }
     arena_mark mark = arena_save(scratch);
-    normal_matrix h = normal_matrix_make(e, island, scratch);
+    normal_matrix h = normal_matrix_make(e, island, SOFTNESS, scratch);
     solved = nonnegative_solve(&h.shape, h.values, delta + begin, push + begin, scratch) && solved;
     arena_restore(scratch, mark);
   }
@@ -235,66 +166,13 @@ static double *pushes_vjp(const contact_event *e, const double *push, const doub
   for (int island = 0; island < e->group.island_count; island++) {
     int begin = island_begin(e, island);
     if (island_end(e, island) - begin == 1) {
-      p[begin] = push[begin] > 0 ? push_bar[begin] / single_entry(e, island) : 0;
+      p[begin] = push[begin] > 0 ? push_bar[begin] / normal_entry(e, island, SOFTNESS) : 0;
       continue;
     }
-    normal_matrix h = normal_matrix_make(e, island, memory);
+    normal_matrix h = normal_matrix_make(e, island, SOFTNESS, memory);
     nonnegative_solve_vjp(&h.shape, h.values, push + begin, push_bar + begin, p + begin, memory);
   }
   return p;
-}
-
-/* From the term scale * J_n M^-1 J_n' on a point mass that a contact touches with its point k. */
-static void point_mobility_vjp(const contact_event *e, const contact *on, int k, double scale,
-                               const event_cotangents *bars) {
-  const carom_system *s = e->mechanics->system;
-  int d = s->dimension, body_index = s->point_body[on->point[k]];
-  double inverse = e->mechanics->inverse_mass[body_index], square = 0;
-  for (int j = 0; j < d; j++) {
-    double entry = on->block[k * d * d + j];
-    square += entry * entry;
-    bars->blocks[(on->first_block + k) * d * d + j] += 2 * scale * inverse * entry;
-  }
-  bars->theta[s->segments[CAROM_LOG_MASS].offset + body_index] -= scale * inverse * square;
-}
-
-/* The same on an extended body, for all points of it; force and velocity [D] are scratch. */
-static void body_mobility_vjp(const contact_event *e, const contact *on, int body_index,
-                              double scale, const event_cotangents *bars, double *force,
-                              double *velocity) {
-  const mechanics *m = e->mechanics;
-  const carom_system *s = m->system;
-  const body *b = &s->bodies[body_index];
-  int d = s->dimension, begin = b->first_point * d, end = begin + b->point_count * d;
-  for (int i = begin; i < end; i++) force[i] = 0;
-  for (int k = 0; k < on->point_count; k++)
-    if (s->point_body[on->point[k]] == body_index)
-      for (int j = 0; j < d; j++) force[on->point[k] * d + j] += on->block[k * d * d + j];
-  mass_inverse_body(m, body_index, force, velocity);
-  for (int k = 0; k < on->point_count; k++)
-    if (s->point_body[on->point[k]] == body_index)
-      for (int j = 0; j < d; j++)
-        bars->blocks[(on->first_block + k) * d * d + j] +=
-            2 * scale * velocity[on->point[k] * d + j];
-  for (int i = begin; i < end; i++) velocity[i] = scale * force[i];
-  mass_inverse_body_vjp(m, body_index, velocity, force, bars->theta);
-}
-
-/* From the term scale * J_n M^-1 J_n' of one contact; force and velocity [D] are scratch. */
-static void mobility_vjp(const contact_event *e, int c, double scale, const event_cotangents *bars,
-                         double *force, double *velocity) {
-  const carom_system *s = e->mechanics->system;
-  const contact *on = &e->group.contacts[c];
-  for (int k = 0; k < on->point_count; k++) {
-    int body_index = s->point_body[on->point[k]];
-    if (!s->bodies[body_index].rigid) {
-      point_mobility_vjp(e, on, k, scale, bars);
-      continue;
-    }
-    bool seen = false;
-    for (int l = 0; l < k && !seen; l++) seen = s->point_body[on->point[l]] == body_index;
-    if (!seen) body_mobility_vjp(e, on, body_index, scale, bars, force, velocity);
-  }
 }
 
 /* w = M^ J_n' push, push = argmin(H, delta), H = J_n M^ J_n' + softness diag m, like a phase of impulses

@@ -54,6 +54,11 @@ static const option_field state_fields[] = {
     {REPORT(failed_programs), COUNT},
     {REPORT(worst_residual), REAL},
     {REPORT(failed_projections), COUNT, .role = OPTION_LATER},
+    {REPORT(impacts), COUNT, .role = OPTION_LATER},
+    {REPORT(resting_contacts), COUNT, .role = OPTION_LATER},
+    {REPORT(grazing_impacts), COUNT, .role = OPTION_LATER},
+    {REPORT(overlaps), COUNT, .role = OPTION_LATER},
+    {REPORT(cut_steps), COUNT, .role = OPTION_LATER},
 };
 static const option_table state_table = OPTION_TABLE(state_fields);
 

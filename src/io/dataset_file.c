@@ -70,6 +70,9 @@ carom_status carom_dataset_write(const carom_dataset *dataset, const carom_syste
   if (status == CAROM_OK && dataset->simulated)
     status = h5_write_text_attribute(writer, "compensation",
                                      compensation_names[dataset->compensation], error);
+  if (status == CAROM_OK && dataset->simulated)
+    status = h5_write_text_attribute(writer, "contact_time",
+                                     contact_time_names[dataset->contact_time], error);
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = write_split(writer, &info, split, splits[split], dataset->dt, error);
   return h5_writer_finish(writer, status, error);
@@ -120,16 +123,24 @@ static carom_status read_split(h5_reader *reader, const carom_system *system, do
   return status == CAROM_OK ? read_contacts(reader, system, split, chunks, error) : status;
 }
 
-// how penetration was compensated; files that were not simulated, or before there was a choice, lack it
-static void read_compensation(const h5_reader *reader, carom_dataset *made) {
+// the place of an attribute's text in a list; -1: it is missing, or not in the list
+static int read_choice(const h5_reader *reader, const char *name, const char *const *choices) {
   char *text = NULL;
-  if (!h5_read_text_attribute(reader, "compensation", &text)) return;
-  for (int k = 0; compensation_names[k] != NULL; k++)
-    if (strcmp(text, compensation_names[k]) == 0) {
-      made->simulated = true;
-      made->compensation = (carom_compensation)k;
-    }
+  int place = -1;
+  if (!h5_read_text_attribute(reader, name, &text)) return -1;
+  for (int k = 0; choices[k] != NULL; k++)
+    if (strcmp(text, choices[k]) == 0) place = k;
   free(text);
+  return place;
+}
+
+// how contacts were simulated; files that were not, or before there was a choice, lack it
+static void read_simulation(const h5_reader *reader, carom_dataset *made) {
+  int compensation = read_choice(reader, "compensation", compensation_names);
+  int time = read_choice(reader, "contact_time", contact_time_names);
+  made->simulated = compensation >= 0;
+  if (compensation >= 0) made->compensation = (carom_compensation)compensation;
+  if (time >= 0) made->contact_time = (carom_contact_time)time;
 }
 
 static carom_status read_dataset(h5_reader *reader, const carom_system *system, carom_dataset *made,
@@ -141,7 +152,7 @@ static carom_status read_dataset(h5_reader *reader, const carom_system *system, 
     return error_set(error, CAROM_INVALID_DATA,
                      "the attribute dt is %g, expected a positive number", made->dt);
   made->dt_from = CAROM_DT_OF_ATTRIBUTE;
-  read_compensation(reader, made);
+  read_simulation(reader, made);
   carom_status status = CAROM_OK;
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = read_split(reader, system, made->dt, split, dataset_split(made, split), error);

@@ -79,6 +79,13 @@ int h5_dataset_rank(const h5_reader *reader, const char *name);
 int h5_link_count(const h5_reader *reader);
 bool h5_link_name(const h5_reader *reader, int index, char *name, size_t size);
 
+/* The same of a group by its name; "" is the root. */
+int h5_group_size(const h5_reader *reader, const char *group);
+bool h5_group_name(const h5_reader *reader, const char *group, int index, char *name, size_t size);
+
+/* Whether a dataset holds numbers. */
+bool h5_dataset_is_numeric(const h5_reader *reader, const char *name);
+
 /* The names in the root group, for messages: "/a, /b and 3 more", "nothing". */
 void h5_describe_content(const h5_reader *reader, char *text, size_t size);
 

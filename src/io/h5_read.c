@@ -245,21 +245,43 @@ bool h5_has_group(const h5_reader *reader, const char *name) {
   return group >= 0;
 }
 
-int h5_link_count(const h5_reader *reader) {
+bool h5_dataset_is_numeric(const h5_reader *reader, const char *name) {
   const h5_session session = h5_session_begin();
-  H5G_info_t info;
-  int count =
-      H5Gget_info(reader->file, &info) >= 0 && info.nlinks <= INT_MAX ? (int)info.nlinks : 0;
+  hid_t dataset = open_dataset(reader, name);
+  H5T_class_t kind = H5T_NO_CLASS;
+  if (dataset >= 0) {
+    hid_t type = H5Dget_type(dataset);
+    kind = H5Tget_class(type);
+    H5Tclose(type);
+    H5Dclose(dataset);
+  }
   h5_session_end(session);
-  return count;
+  return kind == H5T_FLOAT || kind == H5T_INTEGER;
 }
 
-bool h5_link_name(const h5_reader *reader, int index, char *name, size_t size) {
+// HDF5's name of a group, the root included
+static const char *group_path(const char *group) { return group[0] != '\0' ? group : "."; }
+
+int h5_group_size(const h5_reader *reader, const char *group) {
   const h5_session session = h5_session_begin();
-  ssize_t length = H5Lget_name_by_idx(reader->file, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)index,
-                                      name, size, H5P_DEFAULT);
+  H5G_info_t info;
+  const bool known = H5Gget_info_by_name(reader->file, group_path(group), &info, H5P_DEFAULT) >= 0;
+  h5_session_end(session);
+  return known && info.nlinks <= INT_MAX ? (int)info.nlinks : 0;
+}
+
+bool h5_group_name(const h5_reader *reader, const char *group, int index, char *name, size_t size) {
+  const h5_session session = h5_session_begin();
+  ssize_t length = H5Lget_name_by_idx(reader->file, group_path(group), H5_INDEX_NAME, H5_ITER_INC,
+                                      (hsize_t)index, name, size, H5P_DEFAULT);
   h5_session_end(session);
   return length >= 0 && (size_t)length < size;
+}
+
+int h5_link_count(const h5_reader *reader) { return h5_group_size(reader, ""); }
+
+bool h5_link_name(const h5_reader *reader, int index, char *name, size_t size) {
+  return h5_group_name(reader, "", index, name, size);
 }
 
 void h5_describe_content(const h5_reader *reader, char *text, size_t size) {

@@ -307,6 +307,7 @@ carom_status carom_dataset_generate(const carom_system *system,
     made->report = g.report;
     made->simulated = true;
     made->compensation = g.simulation.compensation;
+    made->contact_time = g.simulation.contact_time;
   }
   generator_free(&g);
   *dataset = made;

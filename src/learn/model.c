@@ -154,8 +154,10 @@ model_size model_size_of(const carom_model_options *o, const carom_system *s) {
       network_potential_make(s, o->elastic_term, o->hidden_layers, o->hidden_size);
   size_t network = size_add(mlp_parameter_total(&p.shape), 2 * (size_t)p.elastic_count);
   size_t count = size_add(network, (size_t)s->parameter_count);
-  size_t each = o->single_precision ? sizeof(double) + sizeof(float) : sizeof(double);
-  return (model_size){.network = network, .count = count, .bytes = size_multiply(count, each)};
+  size_t prepared = network_prepared_bytes(&p.shape, o->single_precision);
+  return (model_size){.network = network,
+                      .count = count,
+                      .bytes = size_add(size_multiply(count, sizeof(double)), prepared)};
 }
 
 /* Counts of parameters are int in the interface, and all have to fit into memory. */
@@ -192,13 +194,12 @@ static carom_status allocate(carom_model *m, carom_error *error) {
   m->parameters = size_allocate_zero((size_t)m->parameter_count, sizeof(double));
   m->theta = size_allocate_zero((size_t)m->system->parameter_count, sizeof(double));
   m->body_lengths = size_allocate_zero((size_t)m->system->body_count, sizeof(double));
-  float *rounded = NULL;
-  if (m->options.single_precision)
-    rounded = size_allocate_zero(mlp_parameter_total(&m->potential.shape), sizeof(float));
+  const bool single = m->options.single_precision;
+  void *prepared = size_allocate_zero(network_prepared_bytes(&m->potential.shape, single), 1);
   network_potential_set(&m->potential, m->parameters + (m->parameters != NULL ? m->network : 0),
-                        rounded);
+                        single, prepared);
   if (ready && m->parameters != NULL && m->theta != NULL && m->body_lengths != NULL &&
-      (rounded != NULL || !m->options.single_precision))
+      prepared != NULL)
     return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a model of %d parameters",
                    m->parameter_count);
@@ -241,7 +242,7 @@ void carom_model_destroy(carom_model *model_in) {
   if (model_in == NULL) return;
   loss_batch_free(&model_in->training);
   mechanics_free(&model_in->mechanics);
-  free(model_in->potential.rounded);
+  free(model_in->potential.prepared);
   free(model_in->parameters);
   free(model_in->theta);
   free(model_in->body_lengths);

@@ -20,6 +20,7 @@ static void prediction_batch(batch_executor *b, const carom_model *m, int steps,
   options.dynamics = m->options.dynamics;
   options.contact = m->options.contact;
   options.compensation = m->options.compensation;
+  options.contact_time = m->options.contact_time;
   options.integrator = CAROM_RK4;
   options.shard_size = shard_size;
   options.threads = m->options.threads;

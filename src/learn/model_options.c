@@ -15,6 +15,12 @@ static const option_field fields[] = {
      .help =
          "how overlaps are undone, in the model and in data that is simulated for it: position, "
          "or paper: by a target velocity"},
+    {OPTION(carom_model_options, contact_time), .names = contact_time_names,
+     .role = OPTION_SCENE | OPTION_LATER, .before = CAROM_CONTACT_TIME_STEP, .flag = "contact-time",
+     .argument = "WHEN", .heading = "Model",
+     .help = "contacts of the model, and of data that is simulated for it, act at the end of a "
+             "time step "
+             "(step), or when their gap closes (event)"},
     {OPTION(carom_model_options, hidden_layers), OPTION_RANGE(1, 8), .value = 3, .flag = "layers",
      .argument = "N", .heading = "Model", .help = "hidden layers of the potential network"},
     {OPTION(carom_model_options, hidden_size), OPTION_RANGE(1, 65536), .value = 256,
@@ -49,6 +55,7 @@ carom_model_options carom_model_default_options(const carom_system *system) {
   if (system == NULL) return options;
   options.shared_properties = system->shared_properties;
   options.compensation = system->compensation;
+  options.contact_time = system->contact_time;
   options.dt = system->dt;
   return options;
 }

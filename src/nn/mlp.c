@@ -2,8 +2,8 @@
 
 #include "base/size.h"
 #include "nn/gemm.h"
+#include "nn/kernels.h"
 #include "nn/orthogonal.h"
-#include "nn/softplus.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,23 +67,17 @@ carom_status mlp_initialise(const mlp_shape *shape, rng *random, double *paramet
 
 #define REAL double
 #define NAME(stem) mlp_double_##stem
-#define GEMM(kind) gemm_##kind##_double
-#define SOFTPLUS softplus_double
+#define GEMM gemm_double
+#define GEMM_OF(kind) gemm_##kind##_double
+#define SOFTPLUS kernels_in_use()->softplus_double
 #include "nn/mlp_kernel.inc"
-#undef REAL
-#undef NAME
-#undef GEMM
-#undef SOFTPLUS
 
 #define REAL float
 #define NAME(stem) mlp_single_##stem
-#define GEMM(kind) gemm_##kind##_single
-#define SOFTPLUS softplus_single
+#define GEMM gemm_single
+#define GEMM_OF(kind) gemm_##kind##_single
+#define SOFTPLUS kernels_in_use()->softplus_single
 #include "nn/mlp_kernel.inc"
-#undef REAL
-#undef NAME
-#undef GEMM
-#undef SOFTPLUS
 
 /* V = w . h_L + b, h_l = softplus(W_l h_{l-1} + b_l) */
 void mlp_double_value(const mlp_shape *shape, const double *parameters, int count, const double *x,
@@ -93,7 +87,10 @@ void mlp_double_value(const mlp_shape *shape, const double *parameters, int coun
   double *slope = arena_doubles(scratch, count * h), *output = arena_doubles(scratch, count * h);
   double *input = arena_doubles(scratch, count * h);
   for (int l = 0; l < layers; l++) {
-    mlp_double_layer(shape, parameters, l, count, l == 0 ? x : input, output, slope, scratch);
+    gemm_nt_double(count, h, mlp_layer_inputs(shape, l), l == 0 ? x : input,
+                   parameters + mlp_weight_offset(shape, l), parameters + mlp_bias_offset(shape, l),
+                   output, scratch);
+    kernels_in_use()->softplus_double(count * h, output, output, slope);
     double *swap = input;
     input = output;
     output = swap;

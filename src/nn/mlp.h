@@ -47,29 +47,36 @@ int mlp_layer_outputs(const mlp_shape *shape, int layer);
 carom_status mlp_initialise(const mlp_shape *shape, rng *random, double *parameters,
                             carom_progress progress, void *user);
 
+/* Parameters as the gradient takes them, in double or in single precision: a copy, and the weights packed
+ * for products. How many numbers that is, and making them; due after every change of the parameters. */
+size_t mlp_double_prepared_count(const mlp_shape *shape);
+size_t mlp_single_prepared_count(const mlp_shape *shape);
+void mlp_double_prepare(const mlp_shape *shape, const double *parameters, double *prepared);
+void mlp_single_prepare(const mlp_shape *shape, const double *parameters, float *prepared);
+
 /* Bytes that mlp_*_gradient keeps for mlp_*_gradient_vjp, for `count` samples. */
 size_t mlp_double_record_bytes(const mlp_shape *shape, int count);
 size_t mlp_single_record_bytes(const mlp_shape *shape, int count);
 
-/* value [count] */
+/* value [count], of the parameters themselves */
 void mlp_double_value(const mlp_shape *shape, const double *parameters, int count, const double *x,
                       double *value, arena *scratch);
 
 /* gradient [count][input_size]; fills record */
-void mlp_double_gradient(const mlp_shape *shape, const double *parameters, int count,
-                         const double *x, double *gradient, void *record, arena *scratch);
+void mlp_double_gradient(const mlp_shape *shape, const double *prepared, int count, const double *x,
+                         double *gradient, void *record, arena *scratch);
 
-/* x_bar +=, parameters_bar += */
-void mlp_double_gradient_vjp(const mlp_shape *shape, const double *parameters, int count,
+/* x_bar +=, parameters_bar += (NULL: not wanted) */
+void mlp_double_gradient_vjp(const mlp_shape *shape, const double *prepared, int count,
                              void *record, const double *gradient_bar, double *x_bar,
                              double *parameters_bar, arena *scratch);
 
-/* The same with the arithmetic of the network in single precision: `parameters` are a rounded copy;
- * states, results and cotangents of parameters stay double. */
-void mlp_single_gradient(const mlp_shape *shape, const float *parameters, int count,
-                         const double *x, double *gradient, void *record, arena *scratch);
-void mlp_single_gradient_vjp(const mlp_shape *shape, const float *parameters, int count,
-                             void *record, const double *gradient_bar, double *x_bar,
-                             double *parameters_bar, arena *scratch);
+/* The same with the arithmetic of the network in single precision; states, results and cotangents of
+ * parameters stay double. */
+void mlp_single_gradient(const mlp_shape *shape, const float *prepared, int count, const double *x,
+                         double *gradient, void *record, arena *scratch);
+void mlp_single_gradient_vjp(const mlp_shape *shape, const float *prepared, int count, void *record,
+                             const double *gradient_bar, double *x_bar, double *parameters_bar,
+                             arena *scratch);
 
 #endif

@@ -1,5 +1,6 @@
 #include "nn/network_potential.h"
 
+#include "base/size.h"
 #include "nn/denormals.h"
 #include "nn/elastic_term.h"
 
@@ -77,8 +78,8 @@ static void network_value(const potential *self, const mechanics *m, int count, 
 
 static size_t network_record_bytes(const potential *self, int count) {
   const network_potential *n = network_of(self);
-  return n->rounded != NULL ? mlp_single_record_bytes(&n->shape, count)
-                            : mlp_double_record_bytes(&n->shape, count);
+  return n->single ? mlp_single_record_bytes(&n->shape, count)
+                   : mlp_double_record_bytes(&n->shape, count);
 }
 
 /* grad V = energy (T' grad N + grad E) */
@@ -89,10 +90,10 @@ static void network_gradient(const potential *self, const mechanics *m, int coun
   arena_mark mark = arena_save(scratch);
   const double *q = inputs_of(n, count, x, scratch);
   const unsigned before = denormals_flush();
-  if (n->rounded != NULL)
-    mlp_single_gradient(&n->shape, n->rounded, count, q, gradient, record, scratch);
+  if (n->single)
+    mlp_single_gradient(&n->shape, n->prepared, count, q, gradient, record, scratch);
   else
-    mlp_double_gradient(&n->shape, mlp_parameters(n), count, q, gradient, record, scratch);
+    mlp_double_gradient(&n->shape, n->prepared, count, q, gradient, record, scratch);
   denormals_restore(before);
   if (is_scaled(n)) inputs_vjp(n, count, gradient, gradient, false);
   if (n->elastic_count > 0) elastic_term_gradient(n->system, n->parameters, count, x, gradient);
@@ -111,11 +112,11 @@ static void perceptron_vjp(const network_potential *n, int count, void *record, 
     memset(q_bar, 0, sizeof(double) * (size_t)size);
   }
   const unsigned before = denormals_flush();
-  if (n->rounded != NULL)
-    mlp_single_gradient_vjp(&n->shape, n->rounded, count, record, r, q_bar, parameters_bar,
+  if (n->single)
+    mlp_single_gradient_vjp(&n->shape, n->prepared, count, record, r, q_bar, parameters_bar,
                             scratch);
   else
-    mlp_double_gradient_vjp(&n->shape, mlp_parameters(n), count, record, r, q_bar, parameters_bar,
+    mlp_double_gradient_vjp(&n->shape, n->prepared, count, record, r, q_bar, parameters_bar,
                             scratch);
   denormals_restore(before);
   if (is_scaled(n)) inputs_vjp(n, count, q_bar, x_bar, true);
@@ -133,9 +134,13 @@ static void network_gradient_vjp(const potential *self, const mechanics *m, int 
   double *g = arena_doubles(scratch, size);
   memcpy(g, gradient_bar, sizeof(double) * (size_t)size);
   to_energy(n, size, g);
-  perceptron_vjp(n, count, record, g, x_bar, parameters_bar + 2 * n->elastic_count, scratch);
+  // what is not wanted of the few elastic parameters is computed all the same
+  double *elastic_bar = parameters_bar;
+  if (parameters_bar == NULL) elastic_bar = arena_zeros(scratch, 2 * n->elastic_count);
+  perceptron_vjp(n, count, record, g, x_bar,
+                 parameters_bar != NULL ? parameters_bar + 2 * n->elastic_count : NULL, scratch);
   if (n->elastic_count > 0)
-    elastic_term_gradient_vjp(n->system, n->parameters, count, x, g, x_bar, parameters_bar);
+    elastic_term_gradient_vjp(n->system, n->parameters, count, x, g, x_bar, elastic_bar);
   arena_restore(scratch, mark);
 }
 
@@ -160,9 +165,16 @@ int network_parameter_count(const network_potential *network) {
   return 2 * network->elastic_count + mlp_parameter_count(&network->shape);
 }
 
-void network_potential_set(network_potential *network, const double *parameters, float *rounded) {
+size_t network_prepared_bytes(const mlp_shape *shape, bool single) {
+  return single ? size_multiply(mlp_single_prepared_count(shape), sizeof(float))
+                : size_multiply(mlp_double_prepared_count(shape), sizeof(double));
+}
+
+void network_potential_set(network_potential *network, const double *parameters, bool single,
+                           void *prepared) {
   network->parameters = parameters;
-  network->rounded = rounded;
+  network->single = single;
+  network->prepared = prepared;
 }
 
 carom_status network_potential_initialise(const network_potential *network, rng *random,
@@ -173,8 +185,8 @@ carom_status network_potential_initialise(const network_potential *network, rng 
 }
 
 void network_potential_refresh(network_potential *network) {
-  if (network->rounded == NULL) return;
-  const int count = mlp_parameter_count(&network->shape);
-  const double *from = mlp_parameters(network);
-  for (int i = 0; i < count; i++) network->rounded[i] = (float)from[i];
+  if (network->single)
+    mlp_single_prepare(&network->shape, mlp_parameters(network), network->prepared);
+  else
+    mlp_double_prepare(&network->shape, mlp_parameters(network), network->prepared);
 }

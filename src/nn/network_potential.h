@@ -21,7 +21,8 @@ typedef struct network_potential {
   int elastic_count; /* K; 0: without an elasticity */
   double length, energy;
   const double *parameters;
-  float *rounded; /* a copy of the perceptron's parameters for single precision, or NULL */
+  bool single;    /* arithmetic of the perceptron */
+  void *prepared; /* its parameters as products take them, floats if single */
 } network_potential;
 
 /* The potential of a system in units of 1; it has no parameters yet. */
@@ -31,15 +32,18 @@ network_potential network_potential_make(const carom_system *system, bool elasti
 /* All of its parameters. */
 int network_parameter_count(const network_potential *network);
 
-/* `parameters` are kept, not copied; `rounded` has room for mlp_parameter_count, or is NULL for
- * double precision. */
-void network_potential_set(network_potential *network, const double *parameters, float *rounded);
+/* Bytes of prepared parameters, SIZE_MAX for more than there can be. */
+size_t network_prepared_bytes(const mlp_shape *shape, bool single);
+
+/* `parameters` are kept, not copied; `prepared` has room for network_prepared_bytes. */
+void network_potential_set(network_potential *network, const double *parameters, bool single,
+                           void *prepared);
 
 /* First parameters: the perceptron's as mlp_initialise says, no elasticity. */
 carom_status network_potential_initialise(const network_potential *network, rng *random,
                                           double *parameters, carom_progress progress, void *user);
 
-/* Takes changed parameters over into the rounded copy. */
+/* Takes changed parameters over into the prepared ones. */
 void network_potential_refresh(network_potential *network);
 
 #endif

@@ -196,13 +196,21 @@ static bool detect_body_plane(const carom_system *s, const double *x, int i, int
   return true;
 }
 
+/* By how much a bend turns at most where the ends of its segments move by 1 against each other. */
+static double turn_of_length(const bend *b, int d) {
+  return 1 / sqrt(vector_dot_small(b->before, b->before, d)) +
+         1 / sqrt(vector_dot_small(b->after, b->after, d));
+}
+
 static bool detect_limit(const carom_system *s, const double *x, int index, contact_list *list) {
   const limit *l = &s->limits[index];
   double measure;
   double low = l->low, margin = list->margin;
   if (l->kind == LIMIT_BEND) {
+    bend b = bend_at(l, s->dimension, x);
     margin = list->bend_margin;
-    measure = bend_at(l, s->dimension, x).angle;
+    if (list->bend_margin_is_length) margin *= turn_of_length(&b, s->dimension);
+    measure = b.angle;
     low = -l->high;
   } else {
     double segment[MAX_DIMENSION];
@@ -225,6 +233,33 @@ bool collision_detect(const carom_system *s, const double *x, contact_list *list
   for (int l = 0; l < s->limit_count; l++)
     if (!detect_limit(s, x, l, list)) return false;
   return true;
+}
+
+static double limit_gap(const carom_system *s, const contact_id *id, const double *x) {
+  const limit *l = &s->limits[id->first];
+  double segment[MAX_DIMENSION];
+  if (l->kind == LIMIT_BEND) {
+    double angle = bend_at(l, s->dimension, x).angle;
+    return id->detail == 0 ? l->high - angle : l->high + angle;
+  }
+  combination_value(&l->segment, s->dimension, x, true, segment);
+  double length = sqrt(vector_dot_small(segment, segment, s->dimension));
+  return id->detail == 0 ? l->high - length : length - l->low;
+}
+
+double contact_gap(const carom_system *s, contact_id *id, const double *x) {
+  if (id->kind == CONTACT_PAIR) return pair_gap(s, id->first, id->second, x);
+  if (id->kind == CONTACT_LIMIT) return limit_gap(s, id, x);
+  const body *b = &s->bodies[id->first];
+  const plane *wall = &s->planes[id->second];
+  double gap;
+  if (id->kind == CONTACT_BALL_PLANE) {
+    const double *centre = x + b->first_point * s->dimension;
+    return vector_dot_small(wall->normal, centre, s->dimension) + wall->offset - b->radius;
+  }
+  if (b->shape != SHAPE_RIM) return point_plane_gap(s, b, id->detail, wall, x);
+  id->detail = lowest_point(s, b, wall, x, &gap);
+  return gap;
 }
 
 /* ---- geometry -------------------------------------------------------------------------------- */

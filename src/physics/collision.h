@@ -34,8 +34,10 @@ typedef struct contact_list {
   int capacity;
   contact_id *ids;
   /* contacts with a gap below it are listed: 0 for those that act, more for those that are near; the
-     gap of a bend is an angle */
+     gap of a bend is an angle, whose margin may be given as a length: how far the ends of its segments
+     may move against each other */
   double margin, bend_margin;
+  bool bend_margin_is_length;
   /* sweep order of balls, nearly sorted from one call to the next */
   int ball_count;
   int *balls;
@@ -73,6 +75,9 @@ void contact_geometry(const carom_system *s, const contact_id *id, const double 
  * contact does depends on the frame only up to such a turn. */
 void contact_geometry_vjp(const carom_system *s, const contact *c, const double *x,
                           const double *block_bar, double gap_bar, double *x_bar);
+
+/* The gap of one contact at x. Of a rim, id->detail becomes the point that is lowest there. */
+double contact_gap(const carom_system *s, contact_id *id, const double *x);
 
 /* velocity_C = J v for one contact;  out += J' impulse */
 void contact_apply(const contact *c, int dimension, const double *v, double *velocity_c);

@@ -180,9 +180,24 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
   }
 }
 
+/* bar [count] += weight (k_x . x_bar + k_v . v_bar) of each sample, k the derivatives at a stage */
+static void add_length_cotangent(const integrator *in, int count, const step_record *record,
+                                 int stage, double weight, const double *x_bar, const double *v_bar,
+                                 double *bar) {
+  int size = in->mechanics->system->coordinate_count;
+  for (int i = 0; bar != NULL && i < count; i++) {
+    const dynamics_record *k = &record->dynamics[stage][i];
+    double sum = 0;
+    for (int j = i * size; j < (i + 1) * size; j++)
+      sum += k->velocity[j - i * size] * x_bar[j] + k->acceleration[j - i * size] * v_bar[j];
+    bar[i] += weight * sum;
+  }
+}
+
+/* h_bar [count] += that of the substep's length, where it is not NULL. */
 static void substep_vjp(const integrator *in, int count, const step_record *record, int first_stage,
                         double *x_bar, double *v_bar, double *theta_bar, double *potential_bar,
-                        arena *scratch) {
+                        double *h_bar, arena *scratch) {
   const tableau *t = tableau_of(in->method);
   int total = count * in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
@@ -194,9 +209,14 @@ static void substep_vjp(const integrator *in, int count, const step_record *reco
     kv_bar[s] = arena_zeros(scratch, total);
     add_scaled(kx_bar[s], t->weight[s] * h, x_bar, total);
     add_scaled(kv_bar[s], t->weight[s] * h, v_bar, total);
+    add_length_cotangent(in, count, record, first_stage + s, t->weight[s], x_bar, v_bar, h_bar);
   }
-  // v1 = v + h k_v, x1 = x + h (v1 + k_x - v)
-  if (in->method == CAROM_SYMPLECTIC_EULER) add_scaled(kv_bar[0], h * h, x_bar, total);
+  // v1 = v + h k_v, x1 = x + h (v1 + k_x - v) = x + h k_x + h^2 k_v
+  if (in->method == CAROM_SYMPLECTIC_EULER) {
+    const double *none = arena_zeros(scratch, total);
+    add_scaled(kv_bar[0], h * h, x_bar, total);
+    add_length_cotangent(in, count, record, first_stage, 2 * h, none, x_bar, h_bar);
+  }
 
   // the stages: k_r went into the states of all later ones
   double *sx_bar = arena_doubles(scratch, total);
@@ -212,15 +232,22 @@ static void substep_vjp(const integrator *in, int count, const step_record *reco
     for (int r = 0; r < s; r++) {
       add_scaled(kx_bar[r], t->advance[s][r] * h, sx_bar, total);
       add_scaled(kv_bar[r], t->advance[s][r] * h, sv_bar, total);
+      add_length_cotangent(in, count, record, first_stage + r, t->advance[s][r], sx_bar, sv_bar,
+                           h_bar);
     }
   }
 }
 
 void integrator_step_vjp(const integrator *in, int count, const step_record *record, double *x_bar,
-                         double *v_bar, double *theta_bar, double *potential_bar, arena *scratch) {
+                         double *v_bar, double *theta_bar, double *potential_bar, double *dt_bar,
+                         arena *scratch) {
   arena_mark mark = arena_save(scratch);
   int stages = tableau_of(in->method)->stage_count;
+  double *h_bar = dt_bar != NULL ? arena_zeros(scratch, count) : NULL;
   for (int k = in->substeps - 1; k >= 0; k--)
-    substep_vjp(in, count, record, k * stages, x_bar, v_bar, theta_bar, potential_bar, scratch);
+    substep_vjp(in, count, record, k * stages, x_bar, v_bar, theta_bar, potential_bar, h_bar,
+                scratch);
+  // h = dt / substeps
+  for (int i = 0; dt_bar != NULL && i < count; i++) dt_bar[i] += h_bar[i] / in->substeps;
   arena_restore(scratch, mark);
 }

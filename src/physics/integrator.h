@@ -54,8 +54,10 @@ void integrator_replay(const integrator *in, int count, const step_record *recor
 
 /* Reverses the step that filled `record`: x_bar, v_bar [count][D] of the state after become those
  * of the state before; theta_bar += and, for a potential with parameters of its own,
- * potential_bar +=. */
+ * potential_bar += (NULL: not wanted). dt_bar [count] += that of the step's length, where it is not
+ * NULL. */
 void integrator_step_vjp(const integrator *in, int count, const step_record *record, double *x_bar,
-                         double *v_bar, double *theta_bar, double *potential_bar, arena *scratch);
+                         double *v_bar, double *theta_bar, double *potential_bar, double *dt_bar,
+                         arena *scratch);
 
 #endif

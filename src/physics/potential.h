@@ -18,7 +18,8 @@ struct potential {
   void (*gradient)(const potential *self, const mechanics *m, int count, const double *x,
                    double *gradient, void *record, arena *scratch);
   /* from the cotangent of the gradient: x_bar += Hessian * gradient_bar, and parameters_bar +=,
-   * which is the engine's theta_bar for the scene's potential, the network's own otherwise */
+   * which is the engine's theta_bar for the scene's potential, the network's own otherwise (which may
+   * be NULL: not wanted) */
   void (*gradient_vjp)(const potential *self, const mechanics *m, int count, const double *x,
                        void *record, const double *gradient_bar, double *x_bar,
                        double *parameters_bar, arena *scratch);

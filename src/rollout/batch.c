@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/threads.h"
+#include "rollout/impact_step.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
@@ -16,11 +17,15 @@ void batch_init(batch_executor *b, const mechanics *m, const potential *p, int p
                 const carom_rollout_options *options, batch_use use) {
   *b = (batch_executor){
       .options = *options,
+      .impact = impact_options(options),
+      .resting = resting_options(options),
       .use = use,
       .parameter_count = m->system->parameter_count,
       .potential_count = potential_count,
       .thread_limit = options->threads > 0 ? options->threads : omp_get_max_threads()};
   b->job = (batch_job){.options = &b->options,
+                       .impact = &b->impact,
+                       .resting = &b->resting,
                        .integrator = {.mechanics = m,
                                       .potential = p,
                                       .method = options->integrator,
@@ -137,7 +142,7 @@ long batch_allocations(const batch_executor *b) {
   for (int i = 0; i < b->worker_count; i++)
     total += b->workers[i].scratch.block_allocations + b->workers[i].memory.block_allocations +
              b->workers[i].active.capacity;
-  for (int i = 0; i < b->tape_count; i++) total += b->tapes[i].allocations;
+  for (int i = 0; i < b->tape_count; i++) total += tape_allocations(&b->tapes[i]);
   return total;
 }
 
@@ -206,7 +211,7 @@ carom_status batch_run(batch_executor *b, const batch_states *states, carom_erro
 }
 
 /* Reverses a shard into its own cotangents of parameters. */
-static bool reverse_shard(batch_executor *b, int index, worker *w, const tape *t,
+static bool reverse_shard(batch_executor *b, int index, worker *w, tape *t,
                           const batch_cotangents *bars) {
   size_t parameters = (size_t)b->parameter_count, potential_count = (size_t)b->potential_count;
   double *theta_bar = b->theta_bars + (size_t)index * parameters;

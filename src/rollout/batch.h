@@ -22,7 +22,8 @@ typedef enum batch_use {
 
 typedef struct batch_executor {
   carom_rollout_options options;
-  batch_job job; /* points to the options: a batch stays where it is */
+  carom_rollout_options impact, resting; /* made of them */
+  batch_job job;                         /* points to the options: a batch stays where it is */
   batch_use use;
   int parameter_count; /* of the engine */
   int potential_count; /* of a potential that has its own, or 0 */

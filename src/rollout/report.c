@@ -1,4 +1,4 @@
-#include "carom.h"
+#include "rollout/report.h"
 
 void carom_report_add(carom_report *into, const carom_report *from) {
   if (into == NULL || from == NULL) return;
@@ -12,5 +12,27 @@ void carom_report_add(carom_report *into, const carom_report *from) {
   into->projected_programs += from->projected_programs;
   into->failed_programs += from->failed_programs;
   into->failed_projections += from->failed_projections;
+  into->impacts += from->impacts;
+  into->resting_contacts += from->resting_contacts;
+  into->grazing_impacts += from->grazing_impacts;
+  into->overlaps += from->overlaps;
+  into->cut_steps += from->cut_steps;
   if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
+}
+
+void report_program(carom_report *report, const carom_cone_info *info) {
+  report->programs++;
+  report->interior_programs += info->interior_steps > 0;
+  report->singular_programs += info->singular;
+  report->degenerate_programs += info->status == CAROM_CONE_DEGENERATE;
+  report->projected_programs += info->projected;
+  report->failed_programs += info->status > CAROM_CONE_DEGENERATE;
+  if (!(info->residual <= report->worst_residual)) report->worst_residual = info->residual;
+}
+
+void report_event(carom_report *report, int islands, const event_impulses *impulses) {
+  for (int k = 0; k < islands; k++) {
+    report_program(report, &impulses->compression.info[k]);
+    report_program(report, &impulses->restitution.info[k]);
+  }
 }

@@ -201,6 +201,56 @@ const double *carom_rollout_controls_bar(const carom_rollout *rollout) {
   return rollout != NULL && rollout->controlled ? rollout->u_bar : NULL;
 }
 
+/* ---- impacts --------------------------------------------------------------------------------- */
+
+/* The log of a sample's shard, and its place there; NULL: there is no such sample, or no finished run. */
+static const impact_log *log_of(const carom_rollout *r, int sample, int *place) {
+  if (r == NULL || !r->has_run || sample < 0 || sample >= r->batch.job.batch) return NULL;
+  *place = sample % r->batch.options.shard_size;
+  return &r->batch.tapes[sample / r->batch.options.shard_size].impacts;
+}
+
+/* NULL: there is no such impact. */
+static impact_entry *find_impact(const carom_rollout *r, int sample, int index,
+                                 const impact_log **log) {
+  int place = 0;
+  *log = log_of(r, sample, &place);
+  bool there = *log != NULL && index >= 0 && index < impact_log_count(*log, place);
+  return there ? impact_log_at(*log, place, index) : NULL;
+}
+
+int carom_rollout_impact_count(const carom_rollout *rollout, int sample) {
+  int place = 0;
+  const impact_log *log = log_of(rollout, sample, &place);
+  return log != NULL ? impact_log_count(log, place) : 0;
+}
+
+carom_impact carom_rollout_impact(const carom_rollout *rollout, int sample, int index) {
+  const impact_log *log;
+  const impact_entry *entry = find_impact(rollout, sample, index, &log);
+  if (entry == NULL) return (carom_impact){.step = -1};
+  int size = rollout->system->coordinate_count;
+  return (carom_impact){.step = entry->step,
+                        .time = entry->time,
+                        .contact_count = entry->contact_count,
+                        .contacts = impact_log_contacts(log, entry),
+                        .impulses = impact_log_part(log, entry, size, IMPACT_PARTS),
+                        .x = impact_log_part(log, entry, size, IMPACT_X),
+                        .v_before = impact_log_part(log, entry, size, IMPACT_BEFORE),
+                        .v_after = impact_log_part(log, entry, size, IMPACT_AFTER)};
+}
+
+carom_impact_bars carom_rollout_impact_bars(carom_rollout *rollout, int sample, int index) {
+  const impact_log *log;
+  impact_entry *entry = find_impact(rollout, sample, index, &log);
+  if (entry == NULL) return (carom_impact_bars){0};
+  int size = rollout->system->coordinate_count;
+  return (carom_impact_bars){.time = &entry->time_bar,
+                             .x = impact_log_part(log, entry, size, IMPACT_X_BAR),
+                             .v_before = impact_log_part(log, entry, size, IMPACT_BEFORE_BAR),
+                             .v_after = impact_log_part(log, entry, size, IMPACT_AFTER_BAR)};
+}
+
 /* ---- the derivative -------------------------------------------------------------------------- */
 
 carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar, const double *v_bar,

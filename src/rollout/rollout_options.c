@@ -24,6 +24,9 @@ static const option_field fields[] = {
     {OPTION(carom_rollout_options, stabilize), .role = OPTION_SCENE, .flag = "stabilize",
      .heading = "Simulation",
      .help = "put states on the constraints after each time step: for long runs"},
+    {OPTION(carom_rollout_options, contact_time), .names = contact_time_names, .role = OPTION_SCENE,
+     .flag = "contact-time", .argument = "WHEN", .heading = "Contacts",
+     .help = "contacts act at the end of a time step (step), or when their gap closes (event)"},
     {OPTION(carom_rollout_options, contact), .names = contact_choices, .flag = "contact",
      .argument = "NAME", .heading = "Contacts", .help = "cm, or cmr: with A + epsilon I"},
     {OPTION(carom_rollout_options, friction), .names = friction_names, .role = OPTION_SCENE,
@@ -51,6 +54,7 @@ static const option_field fields[] = {
      .heading = "Contacts"},
     {OPTION(carom_rollout_options, threads), OPTION_RANGE(0, MAX_THREADS), .role = OPTION_SPEED},
     {OPTION(carom_rollout_options, shard_size), OPTION_RANGE(1, 1 << 16), .value = 8},
+    {OPTION(carom_rollout_options, keep_impacts), .role = OPTION_SPEED},
 };
 const option_table rollout_option_table = OPTION_TABLE(fields);
 
@@ -64,6 +68,7 @@ carom_rollout_options carom_rollout_default_options(const carom_system *system) 
   options.compensation = system->compensation;
   options.friction = system->friction_law;
   options.hold_contacts = system->hold_contacts;
+  options.contact_time = system->contact_time;
   options.stabilize = system->stabilize;
   return options;
 }

@@ -2,7 +2,10 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "base/vector.h"
 #include "physics/constraint_projection.h"
+#include "rollout/impact_step.h"
+#include "rollout/report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,13 +16,19 @@ static int record_count(const batch_job *job) {
   return job->keeps_records && job->options->steps > 1 ? job->options->steps : 1;
 }
 
+/* Do contacts act when their gaps close, not at the end of a time step? */
+static bool follows_impacts(const batch_job *job) {
+  return job->options->contact_time == CAROM_CONTACT_TIME_EVENT;
+}
+
 size_t worker_bytes(const batch_job *job) {
   size_t shard = (size_t)job->options->shard_size;
   size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
   size_t record =
       size_add(step_record_bytes(&job->integrator, job->options->shard_size), sizeof(step_record));
-  return size_add(size_multiply((size_t)record_count(job), record),
-                  size_multiply(4 * sizeof(double), size_multiply(shard, size)));
+  size_t records = size_multiply((size_t)record_count(job), record);
+  if (follows_impacts(job)) records = size_add(records, step_record_bytes(&job->integrator, 1));
+  return size_add(records, size_multiply(shard, 4 * sizeof(double) * size + sizeof(int)));
 }
 
 /* A worker and the job it is made for. */
@@ -38,10 +47,12 @@ static void lay_out(void *user) {
   w->records = ARENA_ARRAY(&w->memory, step_record, records);
   for (int i = 0; i < records; i++)
     w->records[i] = step_record_make(&job->integrator, shard, &w->memory);
+  if (follows_impacts(job)) w->single = step_record_make(&job->integrator, 1, &w->memory);
   w->x = arena_doubles(&w->memory, size);
   w->v = arena_doubles(&w->memory, size);
   w->x_bar = arena_doubles(&w->memory, size);
   w->v_bar = arena_doubles(&w->memory, size);
+  w->impacts_left = ARENA_ARRAY(&w->memory, int, shard);
 }
 
 bool worker_init(worker *w, const batch_job *job) {
@@ -61,29 +72,6 @@ void worker_free(worker *w) {
   arena_free(&w->memory);
   arena_free(&w->scratch);
   contact_list_free(&w->active);
-}
-
-void tape_free(tape *t) {
-  free(t->bytes);
-  free(t->offset);
-  *t = (tape){0};
-}
-
-/* Room for `size` bytes at the end of the tape; NULL if memory is short. */
-static void *tape_append(tape *t, size_t size) {
-  if (t->used + size > t->capacity) {
-    size_t needed = size_add(t->used, size);
-    size_t capacity = 2 * t->capacity > needed ? 2 * t->capacity : size_add(needed, 4096);
-    if (capacity > PTRDIFF_MAX) return NULL;
-    unsigned char *bytes = realloc(t->bytes, capacity);
-    if (bytes == NULL) return NULL;
-    t->bytes = bytes;
-    t->capacity = capacity;
-    t->allocations++;
-  }
-  void *at = t->bytes + t->used;
-  t->used += size;
-  return at;
 }
 
 /* Start of sample `sample`'s state at `step` in a trajectory. */
@@ -109,20 +97,17 @@ static void scatter(const batch_job *job, const double *states, shard_range s, i
            sizeof(double) * size);
 }
 
-static void count_program(carom_report *report, const carom_cone_info *info) {
-  report->programs++;
-  report->interior_programs += info->interior_steps > 0;
-  report->singular_programs += info->singular;
-  report->degenerate_programs += info->status == CAROM_CONE_DEGENERATE;
-  report->projected_programs += info->projected;
-  report->failed_programs += info->status > CAROM_CONE_DEGENERATE;
-  if (!(info->residual <= report->worst_residual)) report->worst_residual = info->residual;
+/* Are the impacts of a shard to be kept on its tape? */
+static bool keeps_impacts(const batch_job *job, const tape *t) {
+  return t != NULL && job->options->keep_impacts;
 }
 
-/* The contact event of one sample, if there is one. Returns whether there was; *offset tells where
+/* The contact event of sample i of a shard, if there is one. Returns whether there was; *offset tells where
  * its impulses stand on the tape. */
-static bool sample_event(const batch_job *job, worker *w, double *x, double *v, tape *t,
-                         int64_t *offset, shard_result *result) {
+static bool sample_event(const batch_job *job, worker *w, int i, int step, tape *t, int64_t *offset,
+                         shard_result *result) {
+  int size = job->integrator.mechanics->system->coordinate_count;
+  double *x = w->x + i * size, *v = w->v + i * size;
   const mechanics *m = job->integrator.mechanics;
   *offset = -1;
   if (!collision_detect(m->system, x, &w->active)) {
@@ -134,21 +119,21 @@ static bool sample_event(const batch_job *job, worker *w, double *x, double *v, 
   contact_event event = contact_event_make(m, job->options, &w->active, x, &w->scratch);
   event.failures = &result->failures;
   size_t bytes = event_impulses_bytes(&event);
-  void *memory = t != NULL ? tape_append(t, bytes) : arena_bytes(&w->scratch, bytes);
-  if (memory == NULL) {
+  void *memory = t != NULL ? growing_append(&t->memory, bytes) : arena_bytes(&w->scratch, bytes);
+  double end = (step + 1) * job->options->dt;
+  int entry = keeps_impacts(job, t) ? impact_log_add(&t->impacts, &event, i, step, end, v) : 0;
+  if (memory == NULL || entry < 0) {
     result->status = CAROM_OUT_OF_MEMORY;
     return false;
   }
-  if (t != NULL) *offset = (unsigned char *)memory - t->bytes;
+  if (t != NULL) *offset = (unsigned char *)memory - t->memory.bytes;
   event_impulses impulses = event_impulses_at(&event, memory);
   if (!contact_event_solve(&event, x, v, &impulses, &w->scratch)) result->report.failed_programs++;
+  if (keeps_impacts(job, t)) impact_log_complete(&t->impacts, entry, &event, &impulses, v);
 
   result->report.events++;
   result->report.contacts += w->active.count;
-  for (int i = 0; i < event.group.island_count; i++) {
-    count_program(&result->report, &impulses.compression.info[i]);
-    count_program(&result->report, &impulses.restitution.info[i]);
-  }
+  report_event(&result->report, event.group.island_count, &impulses);
   arena_restore(&w->scratch, mark);
   return true;
 }
@@ -180,13 +165,52 @@ static step_controls controls_of(const batch_job *job, shard_range s, int step, 
       .u = u + at, .u_bar = u_bar != NULL ? u_bar + at : NULL, .stride = control_at(job, 1, 0)};
 }
 
+/* What sample i needs to follow its impacts through a time step. */
+static impact_setting impact_setting_of(const batch_job *job, shard_range s, int i, int step,
+                                        worker *w, tape *t, shard_result *result) {
+  impact_setting made = {.impact = job->impact,
+                         .dt = job->options->dt,
+                         .sample = i,
+                         .step = step,
+                         .near = &w->active,
+                         .tape = t,
+                         .keeps_impacts = keeps_impacts(job, t),
+                         .report = result != NULL ? &result->report : NULL};
+  made.stretch =
+      (stretch_setting){.integrator = job->integrator,
+                        .stabilize = job->options->stabilize,
+                        .resting = job->resting,
+                        .record = &w->single,
+                        .controls = controls_of(job, (shard_range){s.first + i, 1}, step, NULL),
+                        .failures = result != NULL ? &result->failures : NULL,
+                        .scratch = &w->scratch};
+  return made;
+}
+
+/* The same as sample_event where contacts act when their gaps close; the start of the step is the last state
+ * of the trajectory. */
+static bool sample_impacts(const batch_job *job, shard_range s, int i, int step, worker *w, tape *t,
+                           int64_t *offset, shard_result *result) {
+  int size = job->integrator.mechanics->system->coordinate_count;
+  size_t at = trajectory_at(job, s.first + i, step);
+  impact_setting setting = impact_setting_of(job, s, i, step, w, t, result);
+  bool acted;
+  if (!impact_step(&setting, job->states.x + at, job->states.v + at, w->x + i * size,
+                   w->v + i * size, offset, &acted))
+    result->status = CAROM_OUT_OF_MEMORY;
+  return acted;
+}
+
 /* One time step of Algorithm 1 for all samples of a shard; false if it cannot go on.
  *
  *   (x, v)   <- ODESolve(f, (x, v), dt)                   between contacts: integrator_step
  *   (x, v)   <- (x, v) put on Phi(x) = 0, J_E v = 0        if asked for: project_state
  *   C        <- {i : gap_i(x) < 0}                        collision_detect
  *   v        <- v + M^-1 J_C' (f_c + f_r)  if C not empty  compression, then restitution:
- *   x        <- x + w                                     contact_event_solve */
+ *   x        <- x + w                                     contact_event_solve
+ *
+ * Where contacts act when their gaps close, the last three are impact_step's, which begins the step again for
+ * those samples in which one does. */
 static bool shard_step(const batch_job *job, shard_range s, int step, worker *w, tape *t,
                        shard_result *result) {
   int size = job->integrator.mechanics->system->coordinate_count;
@@ -203,7 +227,9 @@ static bool shard_step(const batch_job *job, shard_range s, int step, worker *w,
     if (finite && job->options->stabilize)
       result->report.failed_projections +=
           project_state(job->integrator.mechanics, x, v, &w->scratch);
-    bool acted = finite && sample_event(job, w, x, v, t, &offset, result);
+    bool acted =
+        finite && (follows_impacts(job) ? sample_impacts(job, s, i, step, w, t, &offset, result)
+                                        : sample_event(job, w, i, step, t, &offset, result));
     if (!finite || !all_finite(x, size) || !all_finite(v, size)) {
       result->status = CAROM_NUMERICAL_FAILURE;
       result->bad_sample = s.first + i;
@@ -218,16 +244,6 @@ static bool shard_step(const batch_job *job, shard_range s, int step, worker *w,
   scatter(job, w->x, s, step + 1, job->states.x);
   scatter(job, w->v, s, step + 1, job->states.v);
   return true;
-}
-
-/* Empties a tape; false if memory is short. */
-static bool tape_begin(tape *t, const batch_job *job) {
-  size_t steps = (size_t)job->options->steps;
-  t->used = 0;
-  if (t->offset == NULL && steps > 0)
-    t->offset =
-        size_allocate(size_multiply((size_t)job->options->shard_size, steps), sizeof(int64_t));
-  return t->offset != NULL || steps == 0;
 }
 
 /* The first states of the trajectories. */
@@ -250,7 +266,6 @@ typedef struct shard_work {
   worker *worker;
   tape *tape;
   shard_result *result;
-  const tape *kept;
   const batch_cotangents *bars;
   double *theta_bar, *potential_bar;
 } shard_work;
@@ -279,7 +294,8 @@ void shard_run(const batch_job *job, shard_range s, worker *w, tape *t, shard_re
   program_log_clear(&result->failures);
   *result = (shard_result){.status = CAROM_OK};
   shard_work work = {.job = job, .range = s, .worker = w, .tape = t, .result = result};
-  if ((t != NULL && !tape_begin(t, job)) || !guarded(run, &work))
+  if ((t != NULL && !tape_begin(t, job->options->shard_size, job->options->steps)) ||
+      !guarded(run, &work) || (keeps_impacts(job, t) && !impact_log_finish(&t->impacts, s.count)))
     result->status = CAROM_OUT_OF_MEMORY;
 }
 
@@ -294,18 +310,31 @@ static void add_state_cotangent(const batch_job *job, const double *trajectory_b
   }
 }
 
+/* bar += one part of an impact's cotangents; nothing if there is no impact */
+static void add_impact_cotangent(const impact_log *log, const impact_entry *impact, int size,
+                                 int part, double *bar) {
+  if (impact == NULL) return;
+  const double *from = impact_log_part(log, impact, size, part);
+  for (int k = 0; k < size; k++) bar[k] += from[k];
+}
+
 static void sample_event_vjp(const batch_job *job, worker *w, int i, const tape *t, int64_t offset,
                              double *theta_bar) {
   const mechanics *m = job->integrator.mechanics;
   int size = m->system->coordinate_count;
+  double *x_bar = w->x_bar + i * size, *v_bar = w->v_bar + i * size;
+  const impact_entry *impact =
+      keeps_impacts(job, t) ? impact_log_at(&t->impacts, i, --w->impacts_left[i]) : NULL;
+  add_impact_cotangent(&t->impacts, impact, size, IMPACT_AFTER_BAR, v_bar);
   arena_mark mark = arena_save(&w->scratch);
   if (!collision_detect(m->system, w->x + i * size, &w->active)) arena_give_up();
   contact_event event =
       contact_event_make(m, job->options, &w->active, w->x + i * size, &w->scratch);
-  event_impulses impulses = event_impulses_at(&event, t->bytes + offset);
-  contact_event_vjp(&event, w->v + i * size, &impulses, w->v_bar + i * size, w->x_bar + i * size,
-                    theta_bar, &w->scratch);
+  event_impulses impulses = event_impulses_at(&event, t->memory.bytes + offset);
+  contact_event_vjp(&event, w->v + i * size, &impulses, v_bar, x_bar, theta_bar, &w->scratch);
   arena_restore(&w->scratch, mark);
+  add_impact_cotangent(&t->impacts, impact, size, IMPACT_BEFORE_BAR, v_bar);
+  add_impact_cotangent(&t->impacts, impact, size, IMPACT_X_BAR, x_bar);
 }
 
 /* Reverses what came after the integrator's step for one sample of a shard, whose state w->x, w->v is that
@@ -345,6 +374,54 @@ static step_record *repeat_step(const batch_job *job, shard_range s, int step, w
   return record;
 }
 
+/* Reverses a time step of sample i that impacts have cut, from its end to its start; the sample then takes no
+ * part in the reverse of the step as if there were no contacts: the cotangents of its start go to x_bar, v_bar
+ * [D], those that the shard's step sees are zero. */
+static void sample_impacts_vjp(const batch_job *job, shard_range s, int i, int step, worker *w,
+                               tape *t, double *u_bar, double *theta_bar, double *potential_bar,
+                               double *x_bar, double *v_bar) {
+  int size = job->integrator.mechanics->system->coordinate_count;
+  int64_t offset = t->offset[(size_t)i * (size_t)job->options->steps + (size_t)step];
+  impact_setting setting = impact_setting_of(job, s, i, step, w, t, NULL);
+  if (u_bar != NULL) u_bar += control_at(job, s.first + i, step);
+  vector_copy(x_bar, w->x_bar + i * size, size);
+  vector_copy(v_bar, w->v_bar + i * size, size);
+  memset(w->x_bar + i * size, 0, sizeof(double) * (size_t)size);
+  memset(w->v_bar + i * size, 0, sizeof(double) * (size_t)size);
+  impact_step_vjp(&setting, offset, &w->impacts_left[i], x_bar, v_bar, theta_bar, potential_bar,
+                  u_bar);
+}
+
+/* Reverses one time step where contacts act when their gaps close: samples with impacts by themselves, the
+ * others, and the steps of those with zeros in their place, together. */
+static void shard_impacts_vjp(const batch_job *job, shard_range s, int step, worker *w, tape *t,
+                              double *u_bar, double *theta_bar, double *potential_bar) {
+  int size = job->integrator.mechanics->system->coordinate_count;
+  const int64_t *offset = t->offset + step;
+  size_t steps = (size_t)job->options->steps;
+  arena_mark mark = arena_save(&w->scratch);
+  double *x_bar = arena_doubles(&w->scratch, s.count * size);
+  double *v_bar = arena_doubles(&w->scratch, s.count * size);
+  step_record *record = repeat_step(job, s, step, w, u_bar);
+  double start = stopwatch_read(w->watch);
+  for (int i = 0; i < s.count; i++) {
+    if (offset[(size_t)i * steps] >= 0)
+      sample_impacts_vjp(job, s, i, step, w, t, u_bar, theta_bar, potential_bar, x_bar + i * size,
+                         v_bar + i * size);
+    else
+      sample_vjp(job, w, i, t, -1, theta_bar);
+  }
+  if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
+  integrator_step_vjp(&job->integrator, s.count, record, w->x_bar, w->v_bar, theta_bar,
+                      potential_bar, NULL, &w->scratch);
+  for (int i = 0; i < s.count; i++) {
+    if (offset[(size_t)i * steps] < 0) continue;
+    vector_copy(w->x_bar + i * size, x_bar + i * size, size);
+    vector_copy(w->v_bar + i * size, v_bar + i * size, size);
+  }
+  arena_restore(&w->scratch, mark);
+}
+
 /* Reverses one time step; w->x_bar, w->v_bar become those of the state before it. In the forward pass
  * this was step, projection, events, so now events first: v_bar and x_bar of the state after the events
  * become those of the state after the step (sample_vjp), then those before it (integrator_step_vjp). */
@@ -358,7 +435,7 @@ static void shard_step_vjp(const batch_job *job, shard_range s, int step, worker
   }
   if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
   integrator_step_vjp(&job->integrator, s.count, record, w->x_bar, w->v_bar, theta_bar,
-                      potential_bar, &w->scratch);
+                      potential_bar, NULL, &w->scratch);
 }
 
 static void reverse(void *user) {
@@ -371,25 +448,30 @@ static void reverse(void *user) {
   size_t at = (size_t)s.first * size, bytes = sizeof(double) * (size_t)s.count * size;
   memset(w->x_bar, 0, bytes);
   memset(w->v_bar, 0, bytes);
+  for (int i = 0; i < s.count; i++) w->impacts_left[i] = impact_log_count(&work->tape->impacts, i);
   if (bars->u != NULL)
     memset(bars->u + control_at(job, s.first, 0), 0, sizeof(double) * control_at(job, s.count, 0));
   for (int step = job->options->steps; step >= 0; step--) {
     add_state_cotangent(job, bars->x, s, step, w->x_bar);
     add_state_cotangent(job, bars->v, s, step, w->v_bar);
-    if (step > 0)
-      shard_step_vjp(job, s, step - 1, w, work->kept, bars->u, work->theta_bar,
+    if (step == 0) break;
+    if (follows_impacts(job))
+      shard_impacts_vjp(job, s, step - 1, w, work->tape, bars->u, work->theta_bar,
+                        work->potential_bar);
+    else
+      shard_step_vjp(job, s, step - 1, w, work->tape, bars->u, work->theta_bar,
                      work->potential_bar);
   }
   if (bars->x0 != NULL) memcpy(bars->x0 + at, w->x_bar, bytes);
   if (bars->v0 != NULL) memcpy(bars->v0 + at, w->v_bar, bytes);
 }
 
-bool shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
+bool shard_vjp(const batch_job *job, shard_range s, worker *w, tape *t,
                const batch_cotangents *bars, double *theta_bar, double *potential_bar) {
   shard_work work = {.job = job,
                      .range = s,
                      .worker = w,
-                     .kept = t,
+                     .tape = t,
                      .bars = bars,
                      .theta_bar = theta_bar,
                      .potential_bar = potential_bar};

@@ -4,26 +4,19 @@
 #ifndef CAROM_ROLLOUT_SHARD_H
 #define CAROM_ROLLOUT_SHARD_H
 
-#include "contact/contact_event.h"
 #include "physics/integrator.h"
-
-/* What is kept of a shard for its reverse: the impulses of every contact event, packed one after
- * the other. Everything else is recomputed from the states, which the trajectory holds. */
-typedef struct tape {
-  unsigned char *bytes;
-  size_t used, capacity;
-  int64_t *offset; /* [samples][steps] where an event's impulses begin, or -1 */
-  long allocations;
-} tape;
+#include "rollout/tape.h"
 
 /* Scratch of one thread. */
 typedef struct worker {
   arena memory; /* lasting: the step records */
   arena scratch;
   step_record *records; /* one, or one for each time step where the job keeps them */
+  step_record single;   /* of one sample, where contacts act when their gaps close */
   contact_list active;
   double *x, *v;         /* [shard_size][D] */
   double *x_bar, *v_bar; /* [shard_size][D] */
+  int *impacts_left;     /* [shard_size] impacts of a sample that the reverse has not come to */
   stopwatch *watch;      /* NULL; worker_time sets it */
 } worker;
 
@@ -51,6 +44,7 @@ typedef bool (*shard_progress)(void *user, int samples);
 /* What all shards of a batch share. */
 typedef struct batch_job {
   const carom_rollout_options *options;
+  const carom_rollout_options *impact, *resting; /* of contacts that act when their gaps close */
   integrator integrator;
   int batch; /* samples */
   batch_states states;
@@ -82,14 +76,13 @@ size_t worker_bytes(const batch_job *job);
 
 /* Lets a worker add up where its time goes. */
 void worker_time(worker *w, const batch_job *job, stopwatch *watch);
-void tape_free(tape *t);
 
 /* `t` may be NULL if no reverse is wanted. Memory that runs short is in the result. */
 void shard_run(const batch_job *job, shard_range s, worker *w, tape *t, shard_result *result);
 
 /* Cotangents of the trajectories to those of the initial states, theta_bar (+=) and the potential's
  * parameters (+=; theta_bar again for the scene's own). False if memory is short. */
-bool shard_vjp(const batch_job *job, shard_range s, worker *w, const tape *t,
+bool shard_vjp(const batch_job *job, shard_range s, worker *w, tape *t,
                const batch_cotangents *bars, double *theta_bar, double *potential_bar);
 
 /* What kept a shard from finishing, in words; CAROM_OK if nothing did. */

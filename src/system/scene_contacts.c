@@ -94,13 +94,14 @@ static void read_shared(const scene_node *contacts) {
                "\"shared\" to false");
 }
 
+const char *const contact_time_names[] = {"step", "event", NULL};
 const char *const friction_names[] = {
     [CAROM_CONVEX_FRICTION] = "convex", [CAROM_COULOMB_FRICTION] = "coulomb", NULL};
 
 void scene_read_contacts(const scene_node *root) {
-  static const char *const fields[] = {"pairs",  "friction",  "restitution",
-                                       "shared", "overrides", "regularizer",
-                                       "law",    "hold",      NULL};
+  static const char *const fields[] = {"pairs",     "friction",    "restitution", "shared",
+                                       "overrides", "regularizer", "law",         "hold",
+                                       "time",      NULL};
   carom_system *system = root->reader->system;
   scene_node contacts = scene_member(root, "contacts");
   bool given = contacts.value != NULL;
@@ -109,6 +110,8 @@ void scene_read_contacts(const scene_node *root) {
   system->pair_contacts = scene_flag(&contacts, "pairs", false);
   system->friction_law = (carom_friction_law)scene_choice(&contacts, "law", friction_names, false);
   system->hold_contacts = scene_flag(&contacts, "hold", false);
+  system->contact_time =
+      (carom_contact_time)scene_choice(&contacts, "time", contact_time_names, false);
   system->regularizer = scene_not_negative(&contacts, "regularizer", 0.01);
 
   root->reader->limits_as_named = system->limits;

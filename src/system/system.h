@@ -194,6 +194,7 @@ struct carom_system {
   double regularizer;  /* epsilon of CMr; 0.01 */
   carom_friction_law friction_law;
   bool hold_contacts; /* friction acts on positions too */
+  carom_contact_time contact_time;
 
   sampler initial;
 
@@ -225,8 +226,14 @@ combination combination_on_body(const body *b, int dimension, const double *at);
 /* Adds a - b to each other: the combination of the difference of two ends. */
 combination combination_difference(const combination *a, const combination *b);
 
+/* The two ends of an arm, which is the second minus the first. What belongs to the body that its positive
+ * weights are of is the second end; what is left, negated, the first: of another body, or a place of the
+ * world. Two ends on one body cannot be told apart; no scene has a reason to have some. */
+void system_arm_ends(const carom_system *system, const combination *arm, carom_place ends[2]);
+
 /* By value, as scenes and command lines have them; ends with NULL. */
 extern const char *const integrator_names[], *const compensation_names[], *const friction_names[];
+extern const char *const contact_time_names[];
 
 /* A scene becomes a system in three steps; each needs what the scene says about the things named:
  *  - bodies: numbers their points, so that combinations can be made;

@@ -32,6 +32,11 @@ expect() {
   fi
 }
 
+# says PATTERN: the output of the last `expect` has this piece too
+says() {
+  if cat out err | grep -qE -- "$1"; then pass; else fail "no '$1' in the output of the last command"; fi
+}
+
 # holds DESCRIPTION COMMAND...: the command succeeds
 holds() {
   local description=$1

@@ -334,6 +334,23 @@ static outcome try_rollout_vjp(trial *t) {
                                                P(v0_bar, have.v), P(theta_bar, theta_bar), ERROR)};
 }
 
+static outcome try_rollout_impact_count(trial *t) {
+  return (outcome){.harmless =
+                       carom_rollout_impact_count(P(rollout, have.rollout), N(sample, 0)) == 0};
+}
+
+static outcome try_rollout_impact(trial *t) {
+  const carom_impact none =
+      carom_rollout_impact(P(rollout, have.rollout), N(sample, 0), N(index, 0));
+  return (outcome){.harmless = none.step == -1 && none.contacts == NULL && none.x == NULL};
+}
+
+static outcome try_rollout_impact_bars(trial *t) {
+  const carom_impact_bars none =
+      carom_rollout_impact_bars(P(rollout, have.rollout), N(sample, 0), N(index, 0));
+  return (outcome){.harmless = none.time == NULL && none.x == NULL && none.v_after == NULL};
+}
+
 static outcome try_rollout_failure_count(trial *t) {
   return (outcome){.harmless = carom_rollout_failure_count(P(rollout, have.rollout)) == 0};
 }
@@ -358,6 +375,80 @@ static outcome try_system_energy(trial *t) {
   return (outcome){.status = carom_system_energy(P(system, have.system), P(theta, have.theta),
                                                  P(x, have.x0), P(v, have.v0), P(kinetic, &kinetic),
                                                  P(potential, &potential), ERROR)};
+}
+
+static outcome try_system_body(trial *t) {
+  return (outcome){.harmless =
+                       carom_system_body(P(system, have.system), N(body, 0)).point_count == 0};
+}
+
+static outcome try_system_plane_count(trial *t) {
+  return (outcome){.harmless = carom_system_plane_count(P(system, have.system)) == 0};
+}
+
+static outcome try_system_plane(trial *t) {
+  return (outcome){.harmless = carom_system_plane(P(system, have.system), N(plane, 0)).offset == 0};
+}
+
+static outcome try_system_tie_count(trial *t) {
+  return (outcome){.harmless = carom_system_tie_count(P(system, have.system)) == 0};
+}
+
+static outcome try_system_tie(trial *t) {
+  return (outcome){.harmless = carom_system_tie(P(system, have.system), N(tie, 0)).length == 0};
+}
+
+static outcome try_place_position(trial *t) {
+  const carom_place place = {.constant = {1, 2, 3}};
+  double position[3] = {7, 7, 7};
+  carom_place_position(P(place, &place), P(system, have.system), P(x, have.x0),
+                       P(position, position));
+  return (outcome){.harmless = position[0] == 7};
+}
+
+static outcome try_system_contacts(trial *t) {
+  carom_contact_list made = {.items = garbage};
+  outcome o = {.status = carom_system_contacts(P(system, have.system), P(x, have.x0),
+                                               D(margin, 1.0), P(list, &made), ERROR)};
+  o.made = P(list, made.items);
+  if (made.items != garbage) carom_contact_list_free(&made);
+  return o;
+}
+
+static outcome try_system_step_contacts(trial *t) {
+  carom_rollout_options options = small_rollout_options();
+  carom_contact_list made = {.items = garbage};
+  outcome o = {.status = carom_system_step_contacts(
+                   P(system, have.system), O(options, options), P(theta, have.theta), P(x, have.x0),
+                   P(v, have.v0), P(u, have.x0), P(list, &made), ERROR)};
+  o.made = P(list, made.items);
+  if (made.items != garbage) carom_contact_list_free(&made);
+  return o;
+}
+
+static outcome try_contact_list_free(trial *t) {
+  carom_contact_list none = {0};
+  carom_contact_list_free(P(list, &none));
+  return (outcome){.harmless = true};
+}
+
+static outcome try_arrays_read(trial *t) {
+  carom_arrays made = {.items = garbage};
+  outcome o = {.status = carom_arrays_read(P(path, "states.h5"), P(arrays, &made), ERROR)};
+  o.made = P(arrays, made.items);
+  if (made.items != garbage) carom_arrays_free(&made);
+  return o;
+}
+
+static outcome try_arrays_find(trial *t) {
+  const carom_arrays none = {0};
+  return (outcome){.harmless = carom_arrays_find(P(arrays, &none), P(name, "x")) == NULL};
+}
+
+static outcome try_arrays_free(trial *t) {
+  carom_arrays none = {0};
+  carom_arrays_free(P(arrays, &none));
+  return (outcome){.harmless = true};
 }
 
 static outcome try_rollout_run_count(trial *t) {
@@ -496,12 +587,27 @@ const public_call engine_calls[] = {
     ROW(rollout_set_controls, "u"),
     ROW(rollout_controls, ""),
     ROW(rollout_controls_bar, ""),
+    ROW(rollout_impact_count, ""),
+    ROW(rollout_impact, ""),
+    ROW(rollout_impact_bars, ""),
     ROW(rollout_failure_count, ""),
     ROW(rollout_failure, ""),
     TRUSTING_ROW(system_simulate, "theta contacts report", "batch options.steps options.substeps"),
     ROW(system_energy, "theta kinetic potential"),
     ROW(system_body_is_rigid, ""),
     ROW(system_control, ""),
+    ROW(system_body, ""),
+    ROW(system_plane_count, ""),
+    ROW(system_plane, ""),
+    ROW(system_tie_count, ""),
+    ROW(system_tie, ""),
+    ROW(place_position, ""),
+    ROW(system_contacts, ""),
+    ROW(system_step_contacts, "theta u"),
+    ROW(contact_list_free, ""),
+    ROW(arrays_read, ""),
+    ROW(arrays_find, ""),
+    ROW(arrays_free, ""),
     ROW(states_read, ""),
     ROW(states_write, ""),
     ROW(states_free, ""),

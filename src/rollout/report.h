@@ -1,0 +1,11 @@
+/* Counting what happens. */
+#ifndef CAROM_ROLLOUT_REPORT_H
+#define CAROM_ROLLOUT_REPORT_H
+
+#include "contact/contact_event.h"
+
+/* One cone program, and both phases of an event of so many islands. */
+void report_program(carom_report *report, const carom_cone_info *info);
+void report_event(carom_report *report, int islands, const event_impulses *impulses);
+
+#endif

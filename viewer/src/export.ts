@@ -1,0 +1,158 @@
+// Charts as files: CSV of the numbers, SVG drawn anew.
+
+import { niceStep } from './geometry';
+
+export interface Line {
+  name: string;
+  colour: string;
+  dash: number[];
+  values: ArrayLike<number>;
+}
+
+export interface Drawing {
+  title: string;
+  xLabel: string;
+  yLabel: string;
+  log: boolean;
+  x: ArrayLike<number>;
+  lines: Line[];
+}
+
+// a field of RFC 4180; what a spreadsheet would take for a formula is text
+function field(text: string): string {
+  const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
+  return /[",\n\r]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+}
+
+export function toCsv(header: string[], columns: ArrayLike<number>[]): string {
+  const rows = columns.length > 0 ? columns[0].length : 0;
+  const lines = [header.map(field).join(',')];
+  for (let k = 0; k < rows; k++)
+    lines.push(columns.map((c) => (Number.isFinite(c[k]) ? String(c[k]) : '')).join(','));
+  return lines.join('\r\n') + '\r\n';
+}
+
+export function tableCsv(header: string[], rows: (string | number | null)[][]): string {
+  return (
+    [header, ...rows].map((r) => r.map((c) => (c === null ? '' : field(String(c)))).join(',')).join('\r\n') + '\r\n'
+  );
+}
+
+export const escapeXml = (text: string): string =>
+  text.replace(/[&<>"']/g, (c) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' })[c]!);
+
+export interface Range {
+  low: number;
+  high: number;
+}
+
+export function rangeOf(lists: ArrayLike<number>[], log: boolean): Range {
+  let low = Infinity;
+  let high = -Infinity;
+  for (const list of lists)
+    for (let k = 0; k < list.length; k++) {
+      const v = list[k];
+      if (!Number.isFinite(v) || (log && v <= 0)) continue;
+      low = Math.min(low, v);
+      high = Math.max(high, v);
+    }
+  if (low > high) return log ? { low: 0.1, high: 1 } : { low: 0, high: 1 };
+  if (log) return { low: 10 ** Math.floor(Math.log10(low)), high: 10 ** Math.ceil(Math.log10(high * 1.0001)) };
+  const pad = high > low ? 0.06 * (high - low) : Math.max(0.05 * Math.abs(high), 1e-3);
+  return { low: low - pad, high: high + pad };
+}
+
+export function ticks(range: Range, log: boolean, count: number): number[] {
+  const out: number[] = [];
+  if (log) {
+    const from = Math.round(Math.log10(range.low));
+    const to = Math.round(Math.log10(range.high));
+    const step = Math.max(1, Math.ceil((to - from) / count));
+    for (let k = from; k <= to; k += step) out.push(10 ** k);
+    return out;
+  }
+  const step = niceStep(range.high - range.low, count);
+  for (let k = Math.ceil(range.low / step - 1e-9); k * step <= range.high * (1 + 1e-12) + 1e-300; k++) out.push(k * step + 0);
+  return out;
+}
+
+export function tickText(value: number): string {
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(0).replace('e+', 'e');
+  return String(Number(value.toPrecision(4)));
+}
+
+const WIDTH = 640;
+const HEIGHT = 360;
+const PLOT = { left: 66, right: 16, top: 34, bottom: 46 };
+
+// The same numbers as on the screen, for a paper: text stays text.
+export function toSvg(d: Drawing): string {
+  const xRange = rangeOf([d.x], false);
+  const span = rangeOf([d.x], false);
+  const x0 = Math.min(...Array.from(d.x)) || span.low;
+  xRange.low = Number.isFinite(x0) ? x0 : span.low;
+  xRange.high = d.x.length > 0 ? Math.max(d.x[d.x.length - 1], xRange.low + 1e-12) : 1;
+  const yRange = rangeOf(d.lines.map((l) => l.values), d.log);
+  const map = d.log ? Math.log10 : (v: number) => v;
+  const px = (v: number) =>
+    PLOT.left + ((v - xRange.low) / (xRange.high - xRange.low)) * (WIDTH - PLOT.left - PLOT.right);
+  const py = (v: number) =>
+    HEIGHT -
+    PLOT.bottom -
+    ((map(v) - map(yRange.low)) / (map(yRange.high) - map(yRange.low))) * (HEIGHT - PLOT.top - PLOT.bottom);
+  const parts = [
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT + legendHeight(d)}" viewBox="0 0 ${WIDTH} ${HEIGHT + legendHeight(d)}" font-family="Helvetica, Arial, sans-serif" font-size="12">`,
+    `<rect width="100%" height="100%" fill="#ffffff"/>`,
+    `<text x="${PLOT.left}" y="20" font-size="14" font-weight="bold">${escapeXml(d.title)}</text>`,
+  ];
+  for (const t of ticks(xRange, false, 7))
+    parts.push(
+      `<line x1="${px(t).toFixed(1)}" x2="${px(t).toFixed(1)}" y1="${PLOT.top}" y2="${HEIGHT - PLOT.bottom}" stroke="#e6e9ed"/>`,
+      `<text x="${px(t).toFixed(1)}" y="${HEIGHT - PLOT.bottom + 16}" text-anchor="middle">${tickText(t)}</text>`,
+    );
+  for (const t of ticks(yRange, d.log, 6))
+    parts.push(
+      `<line x1="${PLOT.left}" x2="${WIDTH - PLOT.right}" y1="${py(t).toFixed(1)}" y2="${py(t).toFixed(1)}" stroke="#e6e9ed"/>`,
+      `<text x="${PLOT.left - 6}" y="${(py(t) + 4).toFixed(1)}" text-anchor="end">${tickText(t)}</text>`,
+    );
+  for (const line of d.lines) parts.push(linePath(line, d, px, py));
+  parts.push(
+    `<text x="${(WIDTH + PLOT.left) / 2}" y="${HEIGHT - 10}" text-anchor="middle">${escapeXml(d.xLabel)}</text>`,
+    `<text transform="translate(14 ${HEIGHT / 2}) rotate(-90)" text-anchor="middle">${escapeXml(d.yLabel)}</text>`,
+    ...legend(d),
+    '</svg>',
+  );
+  return parts.join('\n') + '\n';
+}
+
+function linePath(line: Line, d: Drawing, px: (v: number) => number, py: (v: number) => number): string {
+  let path = '';
+  let down = false;
+  for (let k = 0; k < line.values.length; k++) {
+    const v = line.values[k];
+    if (!Number.isFinite(v) || (d.log && v <= 0)) {
+      down = false;
+      continue;
+    }
+    path += `${down ? 'L' : 'M'}${px(d.x[k]).toFixed(2)} ${py(v).toFixed(2)}`;
+    down = true;
+  }
+  const dash = line.dash.length > 0 ? ` stroke-dasharray="${line.dash.join(' ')}"` : '';
+  return `<path d="${path}" fill="none" stroke="${line.colour}" stroke-width="1.6"${dash}/>`;
+}
+
+const perRow = 3;
+const legendHeight = (d: Drawing): number => Math.ceil(d.lines.length / perRow) * 18 + 6;
+
+function legend(d: Drawing): string[] {
+  return d.lines.flatMap((line, k) => {
+    const x = PLOT.left + (k % perRow) * 190;
+    const y = HEIGHT + 10 + Math.floor(k / perRow) * 18;
+    const dash = line.dash.length > 0 ? ` stroke-dasharray="${line.dash.join(' ')}"` : '';
+    return [
+      `<line x1="${x}" x2="${x + 22}" y1="${y}" y2="${y}" stroke="${line.colour}" stroke-width="2"${dash}/>`,
+      `<text x="${x + 28}" y="${y + 4}">${escapeXml(line.name)}</text>`,
+    ];
+  });
+}

@@ -1,0 +1,87 @@
+// A stage draws motions at a time. Two kinds: flat (canvas) for the plane and where there is no WebGL,
+// solid (three.js) for space.
+
+import type { Events, SceneInfo, Track } from './format';
+import type { Theme } from './theme';
+import type { View } from './view';
+
+export interface Shown {
+  track: Track;
+  colour: string | null; // of all its bodies; null: each body has its own
+  ghost: boolean; // drawn paler, as what another is compared with
+}
+
+export interface Frame {
+  time: number;
+  shown: Shown[];
+  trail: number; // seconds; 0: none
+  contacts: boolean;
+  labels: boolean;
+  theme: Theme;
+}
+
+export interface Stage {
+  readonly element: HTMLCanvasElement;
+  readonly view: View;
+  resize(width: number, height: number): void;
+  draw(frame: Frame): void;
+  dispose(): void;
+}
+
+// How long a contact is seen, in states and in seconds: the longer of the two.
+export function flashTime(track: Track): number {
+  return Math.max(3 * track.dt, Math.min(0.08, (track.states * track.dt) / 20));
+}
+
+export interface Flash {
+  index: number; // of the event
+  age: number; // 0 when it acts, 1 when it is gone
+}
+
+// Contacts that acted a short while before a time. Events are in order of states.
+export function flashes(track: Track, time: number): Flash[] {
+  const last = flashTime(track);
+  const out: Flash[] = [];
+  const e = track.events;
+  for (let k = firstEvent(e, Math.floor((time - last) / track.dt)); k < e.count; k++) {
+    const age = time - e.state[k] * track.dt;
+    if (age < -1e-6 * track.dt) break;
+    if (age < last) out.push({ index: k, age: Math.max(age, 0) / last });
+  }
+  return out;
+}
+
+// the first event of a state or later, by bisection
+export function firstEvent(e: Events, state: number): number {
+  let low = 0;
+  let high = e.count;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (e.state[middle] < state) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// Bodies whose way is drawn: of a long rope its end alone.
+export function hasTrail(scene: SceneInfo, body: number): boolean {
+  return scene.bodies.length <= 24 || scene.bodies[body].radius > 0 || body === scene.bodies.length - 1;
+}
+
+const largest = new WeakMap<Events, number>();
+
+// The largest impulse of a motion, to which arrows are scaled.
+export function largestImpulse(e: Events, dimension: number): number {
+  let most = largest.get(e);
+  if (most !== undefined) return most;
+  most = 0;
+  for (let k = 0; k < e.count; k++)
+    most = Math.max(most, Math.hypot(...e.impulse.subarray(k * dimension, (k + 1) * dimension)));
+  largest.set(e, most);
+  return most;
+}
+
+// Length of an arrow as a share of the largest: small impulses are still seen.
+export function arrowShare(impulse: number, most: number): number {
+  return most > 0 ? Math.sqrt(impulse / most) : 0;
+}
