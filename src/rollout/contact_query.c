@@ -139,6 +139,7 @@ static void list_acting(void *user) {
                          .dynamics = o->dynamics,
                          .dt = o->dt,
                          .substeps = o->substeps};
+  if (!size_available(step_record_bytes(&in, 1))) arena_give_up();
   step_record record = step_record_make(&in, 1, &q->memory);
   record.controls = (step_controls){.u = q->u};
   integrator_step(&in, 1, q->x, q->v, &record, &q->memory);
