@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "support/files.h"
+#include "support/quick.h"
 #include "support/systems.h"
 
 enum { POINTS = 3, DIMENSION = 2, STATE = POINTS * DIMENSION, SECONDS = 120 };
@@ -166,7 +167,7 @@ static bool same_bytes(const char *path, const char *good, size_t size) {
 
 static int mutant_count(void) {
   const char *text = getenv("CAROM_MUTANTS");
-  return text != NULL ? atoi(text) : 150;
+  return text != NULL ? atoi(text) : repeats(150);
 }
 
 static void count_fates(const fixture *f, const char *name, file_function *write,

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "rollout/rollout.h"
+#include "support/quick.h"
 #include "support/scene_run.h"
 #include "support/systems.h"
 
@@ -469,7 +470,7 @@ static void test_differences(void **state) {
   int compared = 0, tried = 0;
   int64_t impacts = 0, resting = 0;
   for (size_t k = 0; k < sizeof differentiated / sizeof differentiated[0]; k++)
-    for (int choice = 0; choice < CHOICES; choice++) {
+    for (int choice = 0; choice < CHOICES; choice += quick() ? 4 : 1) {
       scene_run r;
       char what[96];
       scene_run_open(&r, differentiated[k].scene, 1, 0, 1);
@@ -487,7 +488,7 @@ static void test_differences(void **state) {
   printf("differences: %d of %d compared, %lld impacts, %lld pushes of resting contacts\n",
          compared, tried, (long long)impacts, (long long)resting);
   assert_true(compared * 4 >= tried * 3);
-  assert_true(resting > 100);
+  assert_true(resting > (quick() ? 30 : 100));
 }
 
 /* The built-in scenes: pairs, walls, rims, stretch and bend limits. */
@@ -495,15 +496,20 @@ static void test_built_in_scenes(void **state) {
   (void)state;
   static const struct {
     const char *name;
-    int batch, steps;
-  } scenes[] = {{"bp5", 3, 20}, {"bd5", 3, 20}, {"cp3", 8, 50}, {"gyro", 8, 50}, {"rope", 4, 20}};
+    int batch, steps, quick_steps;
+  } scenes[] = {{"bp5", 3, 20, 12},
+                {"bd5", 3, 20, 12},
+                {"cp3", 8, 50, 50},
+                {"gyro", 8, 50, 50},
+                {"rope", 4, 20, 12}};
   rng random;
   rng_seed(&random, 9, 0);
   int compared = 0, tried = 0;
   for (int k = 0; k < 5; k++)
-    for (int choice = 0; choice < 4; choice++) {
+    for (int choice = 0; choice < (quick() ? 1 : 4); choice++) {
       scene_run r;
-      scene_run_open(&r, scenes[k].name, scenes[k].batch, scenes[k].steps, 4);
+      scene_run_open(&r, scenes[k].name, scenes[k].batch,
+                     quick() ? scenes[k].quick_steps : scenes[k].steps, 4);
       choose(&r, choice == 3 ? 9 : 3 * choice);
       scene_run_leave_bounds(&r);
       scene_run_weigh(&r, &random);
@@ -517,14 +523,16 @@ static void test_built_in_scenes(void **state) {
 
 /* ---- continuity ---- */
 
-enum { STARTS = 10000, SCAN_STEPS = 50 };
+enum { MOST_STARTS = 10000, SCAN_STEPS = 50 };
+
+static int starts(void) { return repeats(MOST_STARTS); }
 
 /* Heights after half a second, and their derivative, of balls dropped from 0.5 to 0.8 in equal distances. */
 typedef struct height_scan {
-  double end[STARTS], slope[STARTS];
+  double end[MOST_STARTS], slope[MOST_STARTS];
 } height_scan;
 
-static double start_height(int k) { return 0.5 + 0.3 * k / (STARTS - 1); }
+static double start_height(int k) { return 0.5 + 0.3 * k / (starts() - 1); }
 
 static void scan(carom_contact_time when, height_scan *result) {
   scene_run r;
@@ -532,22 +540,22 @@ static void scan(carom_contact_time when, height_scan *result) {
                  "{\"carom\":1,\"name\":\"s\",\"dimension\":2,\"dt\":0.01,\"steps\":50,"
                  "\"gravity\":[0,-9.81],\"bodies\":[" POINT("a") "]," GROUND FREE(0.8)
                      INITIAL(AT("a", 0, 1)),
-                 STARTS, 0, 1);
+                 starts(), 0, 1);
   r.options.contact_time = when;
-  for (int k = 0; k < STARTS; k++) r.x0[2 * k + 1] = start_height(k);
+  for (int k = 0; k < starts(); k++) r.x0[2 * k + 1] = start_height(k);
   scene_run_go(&r);
-  for (int k = 0; k < STARTS; k++) {
+  for (int k = 0; k < starts(); k++) {
     result->end[k] = scene_run_x(&r, k, SCAN_STEPS)[1];
     r.wx[(k * (SCAN_STEPS + 1) + SCAN_STEPS) * 2 + 1] = 1;
   }
   scene_run_vjp(&r);
-  for (int k = 0; k < STARTS; k++) result->slope[k] = r.x0_bar[2 * k + 1];
+  for (int k = 0; k < starts(); k++) result->slope[k] = r.x0_bar[2 * k + 1];
   scene_run_close(&r);
 }
 
 static double largest_jump(const height_scan *s) {
   double most = 0;
-  for (int k = 1; k < STARTS; k++) most = fmax(most, fabs(s->end[k] - s->end[k - 1]));
+  for (int k = 1; k < starts(); k++) most = fmax(most, fabs(s->end[k] - s->end[k - 1]));
   return most;
 }
 
@@ -556,7 +564,7 @@ static void write_scan(const char *path, const height_scan *event, const height_
   FILE *file = fopen(path, "w");
   assert_non_null(file);
   fprintf(file, "start,event,event_slope,step,step_slope,closed_slope\n");
-  for (int k = 0; k < STARTS; k++) {
+  for (int k = 0; k < starts(); k++) {
     number p[] = {0, start_height(k) + 1e-30 * I, 0, 0, 0.8, 9.81};
     number t = fall_time(p[1] - 0.1, p[3], p[5]), left = 0.5 - t;
     number up = -p[4] * (p[3] - p[5] * t), end = 0.1 + up * left - p[5] * left * left / 2;
@@ -573,14 +581,14 @@ static void test_continuity(void **state) {
   static height_scan event, step;
   scan(CAROM_CONTACT_TIME_EVENT, &event);
   scan(CAROM_CONTACT_TIME_STEP, &step);
-  double distance = 0.3 / (STARTS - 1), jump = largest_jump(&event), steepest = 0;
-  for (int k = 0; k < STARTS; k++) steepest = fmax(steepest, fabs(event.slope[k]));
+  double distance = 0.3 / (starts() - 1), jump = largest_jump(&event), steepest = 0;
+  for (int k = 0; k < starts(); k++) steepest = fmax(steepest, fabs(event.slope[k]));
   printf("%d starts %.1e apart: the end jumps by %.2e at most (slope %.2f), in step mode by %.2e\n",
-         STARTS, distance, jump, steepest, largest_jump(&step));
+         starts(), distance, jump, steepest, largest_jump(&step));
   assert_true(jump <= 1.01 * steepest * distance);
   assert_true(largest_jump(&step) > 1e-3);
   // the slope is what differences of neighbours say
-  for (int k = 1; k < STARTS - 1; k++)
+  for (int k = 1; k < starts() - 1; k++)
     assert_near(event.slope[k], (event.end[k + 1] - event.end[k - 1]) / (2 * distance), 1e-3);
   if (getenv("CAROM_CONTINUITY") != NULL) write_scan(getenv("CAROM_CONTINUITY"), &event, &step);
 }
