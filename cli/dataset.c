@@ -7,6 +7,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,8 +145,9 @@ static carom_status make(const arguments *a, outcome *o, carom_error *error) {
   if (status == CAROM_OK) status = check_output(a->output, 2, inputs, error);
   if (status == CAROM_OK) status = make_data(a, o, error);
   if (status == CAROM_OK) status = count_contacts(o, error);
-  if (status == CAROM_OK) status = carom_dataset_write(o->data, o->system, a->output, error);
-  return status;
+  if (status == CAROM_OK && ranks_writes())
+    status = carom_dataset_write(o->data, o->system, a->output, error);
+  return carom_ranks_agree(status, error);
 }
 
 /* ---- results ---- */

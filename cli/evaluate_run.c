@@ -3,6 +3,7 @@
 #include "cli/dataset_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/ranks.h"
 
 #include <limits.h>
 #include <math.h>
@@ -136,5 +137,6 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   if (a->data != NULL) wanted.train = o->training != NULL ? &o->training->train : &unknown;
   wanted.contact = o->config.data_contact;
   status = carom_model_evaluate(o->model, o->data, a->split, &wanted, &o->result, error);
-  return status == CAROM_OK ? write_files(a, o, error) : status;
+  if (status == CAROM_OK && ranks_writes()) status = write_files(a, o, error);
+  return carom_ranks_agree(status, error);
 }

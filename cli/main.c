@@ -2,6 +2,7 @@
 #include "carom.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/ranks.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -13,21 +14,24 @@ typedef struct command {
   const char *name;
   int (*run)(int argc, char **argv);
   const char *summary;
+  bool shares; /* its work with other ranks */
 } command;
 
 static const command commands[] = {
-    {"list", command_list, "the built-in scenes"},
-    {"simulate", command_simulate, "simulate a scene and write the trajectories"},
-    {"gradient", command_gradient, "a loss against target trajectories and its gradient"},
-    {"check", command_check, "compare every derivative with finite differences"},
-    {"dataset", command_dataset, "make chunks of trajectories to learn from"},
-    {"train", command_train, "learn masses, potential and contact properties from trajectories"},
-    {"evaluate", command_evaluate, "errors of a trained model, what it learned beside the truth"},
-    {"reproduce", command_reproduce, "the paper's experiments and tables"},
-    {"view", command_view, "a page to look at: motion, contacts, energies, runs, tables"},
-    {"render", command_render, "pictures and animations of trajectories"},
-    {"solve", command_solve, "solve one cone program from a file"},
-    {"bench", command_bench, "measure the speed of the engine"},
+    {"list", command_list, "the built-in scenes", false},
+    {"simulate", command_simulate, "simulate a scene and write the trajectories", false},
+    {"gradient", command_gradient, "a loss against target trajectories and its gradient", false},
+    {"check", command_check, "compare every derivative with finite differences", false},
+    {"dataset", command_dataset, "make chunks of trajectories to learn from", true},
+    {"train", command_train, "learn masses, potential and contact properties from trajectories",
+     true},
+    {"evaluate", command_evaluate, "errors of a trained model, what it learned beside the truth",
+     true},
+    {"reproduce", command_reproduce, "the paper's experiments and tables", true},
+    {"view", command_view, "a page to look at: motion, contacts, energies, runs, tables", false},
+    {"render", command_render, "pictures and animations of trajectories", false},
+    {"solve", command_solve, "solve one cone program from a file", false},
+    {"bench", command_bench, "measure the speed of the engine", false},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
@@ -102,5 +106,7 @@ int main(int argc, char **argv) {
   char help_option[] = "--help";
   char *help_arguments[] = {title, help_option, NULL};
   argv[1] = title;
+  const int code = help ? EXIT_SUCCESS : ranks_join(found->name, found->shares);
+  if (code != EXIT_SUCCESS) return end_with(code);
   return end_with(help ? found->run(2, help_arguments) : found->run(argc - 1, argv + 1));
 }

@@ -4,6 +4,7 @@
 #include "cli/evaluate_run.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/ranks.h"
 #include "cli/report.h"
 #include "cli/reproduce_target.h"
 #include "cli/train_command.h"
@@ -129,7 +130,8 @@ static struct argp argp = {
     "those of every run that it trains. A run takes minutes, all 32 of one seed take an hour or "
     "more.\n"
     "What is done is not done again: after Ctrl-C the same command goes on, and several processes "
-    "may share the work in one folder. A run that was finished with other options is kept, with a "
+    "may share the work in one folder, or be started by mpirun, which gives each run to the next "
+    "one that is free. A run that was finished with other options is kept, with a "
     "warning."
     "\vExample:\n"
     "  carom reproduce learning --tasks cp3,gyro --models cm-cd-clnn --seeds 2 \\\n"
@@ -174,6 +176,8 @@ typedef struct work {
   const char *command;
   int total, number;                /* of runs; of the one at hand, from 1 */
   int done, before, elsewhere, bad; /* trained now, found, in another process, diverged */
+  bool quiet;                       /* progress of other ranks than the first is not shown */
+  int code;                         /* what ended it */
 } work;
 
 static bool exists_in(const char *folder, const char *name) {
@@ -279,7 +283,7 @@ static int one_run(work *w, const char *task, const char *model, int seed) {
   given.has_seed = true;
   given.seed = (uint64_t)seed;
   given.resume = exists_in(folder, "config.json");
-  w->number++;
+  given.general.quiet = w->quiet;
   if (exists_in(folder, "evaluation.json")) {
     warn_other_options(&given);
     w->before++;
@@ -292,31 +296,57 @@ static int one_run(work *w, const char *task, const char *model, int seed) {
 }
 
 // all tasks and models with one seed before the next: tables are whole as early as can be
+static bool run_at(void *user, int index) {
+  work *w = user;
+  const arguments *a = w->given;
+  const int models = a->models.count, tasks = a->tasks.count;
+  w->number = index + 1;
+  w->code = one_run(w, a->tasks.names[index / models % tasks], a->models.names[index % models],
+                    index / models / tasks);
+  if (w->code == EXIT_SUCCESS && interrupted()) {
+    fputs("carom reproduce: interrupted; the same command goes on\n", stderr);
+    w->code = EXIT_INTERRUPTED;
+  }
+  return w->code == EXIT_SUCCESS;
+}
+
+// counts of all ranks; the largest of their exit codes
+static void sum_up(work *w) {
+  enum { CODES = 256 };
+  int64_t counts[4 + CODES] = {w->done, w->before, w->elsewhere, w->bad};
+  counts[4 + w->code] = 1;
+  carom_ranks_sum(4 + CODES, counts, NULL);
+  w->done = (int)counts[0];
+  w->before = (int)counts[1];
+  w->elsewhere = (int)counts[2];
+  w->bad = (int)counts[3];
+  for (int code = 0; code < CODES; code++)
+    if (counts[4 + code] > 0) w->code = code;
+}
+
+// each run is one rank's, the next as soon as one is free
 static int all_runs(work *w) {
   const arguments *a = w->given;
+  carom_error error = {0};
   w->total = a->seeds * a->tasks.count * a->models.count;
-  for (int seed = 0; seed < a->seeds; seed++) {
-    for (int task = 0; task < a->tasks.count; task++) {
-      for (int model = 0; model < a->models.count; model++) {
-        int code = one_run(w, a->tasks.names[task], a->models.names[model], seed);
-        if (code != EXIT_SUCCESS) return code;
-        if (!interrupted()) continue;
-        fputs("carom reproduce: interrupted; the same command goes on\n", stderr);
-        return EXIT_INTERRUPTED;
-      }
-    }
-  }
-  return EXIT_SUCCESS;
+  w->quiet = a->training.general.quiet || !ranks_writes();
+  ranks_speak(true);
+  carom_status status = carom_ranks_share_out(w->total, run_at, w, NULL, &error);
+  ranks_speak(false);
+  sum_up(w);
+  return status == CAROM_OK ? w->code : report_failure("reproduce", &error);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
 // a file that would spoil the tables is better found before the work than after it
 static int begin(const work *w) {
-  json_t *tables;
+  json_t *tables = NULL;
   carom_error error = {0};
-  carom_status status = write_tables(w->given, w->command, &tables, &error);
+  carom_status status = CAROM_OK;
+  if (ranks_writes()) status = write_tables(w->given, w->command, &tables, &error);
   json_decref(tables);
+  status = carom_ranks_agree(status, &error);
   return status == CAROM_OK ? EXIT_SUCCESS : report_failure("reproduce", &error);
 }
 
@@ -370,7 +400,7 @@ int command_reproduce(int argc, char **argv) {
   work w = {.given = &a, .command = command};
   int code = a.tables_only ? EXIT_SUCCESS : begin(&w);
   if (code == EXIT_SUCCESS && !a.tables_only) code = all_runs(&w);
-  if (code == EXIT_SUCCESS) code = finish(&w);
+  if (code == EXIT_SUCCESS && ranks_writes()) code = finish(&w);
   free(command);
   return code;
 }

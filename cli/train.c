@@ -4,6 +4,7 @@
 #include "cli/findings.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/ranks.h"
 #include "cli/train_command.h"
 #include "cli/train_run.h"
 
@@ -39,7 +40,9 @@ static void print_text(const train_run *r, const double *learned, const double *
   printf("scene          %s (%s)\n", info.name, info.description);
   printf("model          %s, %d parameters\n", carom_model_options_name(&r->config.model),
          carom_model_describe(r->model).parameter_count);
-  printf("epochs         %d of %d, %.3g s\n", s.epochs_done, r->config.train.epochs, seconds);
+  printf("epochs         %d of %d, %.3g s", s.epochs_done, r->config.train.epochs, seconds);
+  if (carom_ranks_count() > 1) printf(" on %d ranks", carom_ranks_count());
+  putchar('\n');
   if (s.best_epoch > 0) {
     printf("best           epoch %d, %s loss %.6g\n", s.best_epoch,
            r->data->validation.count > 0 ? "validation" : "training", s.best_loss);
@@ -162,7 +165,8 @@ int command_train(int argc, char **argv) {
   const double start = seconds_now();
   carom_status status = train_run_do(&r, &given, &error);
   report_unsolved_with("train", &r.report, " metrics.csv counts them by epoch.");
-  if (status == CAROM_OK) status = print_results(&r, seconds_now() - start, &error);
+  if (status == CAROM_OK && ranks_writes())
+    status = print_results(&r, seconds_now() - start, &error);
   const int code = status == CAROM_OK ? EXIT_SUCCESS : explain(&r, &error);
   train_run_close(&r);
   return code;

@@ -2,6 +2,7 @@
 #include "cli/findings.h"
 
 #include "cli/messages.h"
+#include "cli/ranks.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -113,9 +114,11 @@ static carom_status make_data(train_run *r, const char *path, carom_error *error
   simulation.contact_time = r->config.model.contact_time;
   carom_status status =
       dataset_simulate(r->system, &simulation, options, r->given->general.quiet, &r->data, error);
-  if (status == CAROM_OK) status = carom_dataset_write(r->data, r->system, path, error);
-  r->made_data = status == CAROM_OK;
-  return status;
+  if (status == CAROM_OK && ranks_writes()) {
+    status = carom_dataset_write(r->data, r->system, path, error);
+    r->made_data = status == CAROM_OK;
+  }
+  return carom_ranks_agree(status, error);
 }
 
 // data that a new run makes, or that is there
@@ -164,9 +167,10 @@ static carom_status begin(train_run *r, carom_error *error) {
   if (status == CAROM_OK)
     status = carom_trainer_options_check(&r->config.train, &r->config.model, r->system,
                                          r->config.dataset.train, error);
-  if (status == CAROM_OK) status = make_folder(r, error);
-  if (status == CAROM_OK) status = lock_folder(r, error);
+  if (status == CAROM_OK && ranks_writes()) status = make_folder(r, error);
+  if (status == CAROM_OK && ranks_writes()) status = lock_folder(r, error);
   if (status == CAROM_OK) status = refuse_run(r, error);
+  status = carom_ranks_agree(status, error);
   if (status == CAROM_OK) status = load_data(r, error);
   if (status != CAROM_OK) return status;
   findings_warn("train", r->data);
@@ -177,8 +181,11 @@ static carom_status begin(train_run *r, carom_error *error) {
   if (status == CAROM_OK) status = make_trainer(r, error);
   if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
   if (status == CAROM_OK) status = path_in(r, "config.json", config, error);
-  if (status == CAROM_OK) status = carom_trainer_save(r->trainer, last, error);
-  if (status == CAROM_OK) status = carom_run_config_write(&r->config, config, error);
+  if (status == CAROM_OK && ranks_writes()) {
+    status = carom_trainer_save(r->trainer, last, error);
+    if (status == CAROM_OK) status = carom_run_config_write(&r->config, config, error);
+  }
+  status = carom_ranks_agree(status, error);
   r->made_data = r->made_data && status != CAROM_OK;
   return status;
 }
@@ -188,9 +195,10 @@ static carom_status resume(train_run *r, carom_error *error) {
   carom_status status = path_in(r, "config.json", config, error);
   if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
   if (status == CAROM_OK) status = carom_run_config_read(config, &r->config, &r->system, error);
-  if (status == CAROM_OK) status = lock_folder(r, error);
+  if (status == CAROM_OK && ranks_writes()) status = lock_folder(r, error);
+  status = carom_ranks_agree(status, error);
   if (status != CAROM_OK) return status;
-  remove_leftovers(r);
+  if (ranks_writes()) remove_leftovers(r);
   const int epochs = r->config.train.epochs;
   status = train_config_resume(r->given, r->system, &r->config, error);
   r->usage = status == CAROM_INVALID_ARGUMENT;
@@ -203,9 +211,10 @@ static carom_status resume(train_run *r, carom_error *error) {
     status = carom_trainer_restore(r->trainer, last, error);
     r->not_restored = status != CAROM_OK;
   }
-  if (status == CAROM_OK && epochs != r->config.train.epochs)
+  status = carom_ranks_agree(status, error);
+  if (status == CAROM_OK && epochs != r->config.train.epochs && ranks_writes())
     status = carom_run_config_write(&r->config, config, error);
-  return status;
+  return carom_ranks_agree(status, error);
 }
 
 /* ---- training -------------------------------------------------------------------------------- */
@@ -258,15 +267,18 @@ static bool on_epoch(void *user, const carom_epoch *e) {
   carom_report_add(&r->report, &e->report);
   show_moves(r, e);
   show_epoch(r, e);
-  return save_epoch(r, e, &r->failure) == CAROM_OK && !interrupted();
+  if (ranks_writes() && save_epoch(r, e, &r->failure) != CAROM_OK) return false;
+  return !interrupted();
 }
 
 static carom_status train(train_run *r, carom_error *error) {
   const carom_trainer_info s = carom_trainer_describe(r->trainer);
-  carom_status status =
-      metrics_open(r->given->output, &r->properties, s.epochs_done, &r->metrics, error);
+  carom_status status = CAROM_OK;
+  if (ranks_writes())
+    status = metrics_open(r->given->output, &r->properties, s.epochs_done, &r->metrics, error);
+  status = carom_ranks_agree(status, error);
   if (status != CAROM_OK) return status;
-  if (metrics_aside(r->metrics)[0] != '\0')
+  if (r->metrics != NULL && metrics_aside(r->metrics)[0] != '\0')
     fprintf(stderr,
             "carom train: metrics.csv had the columns of another version; they were taken by their "
             "names, the file as it was is %s\n",
@@ -279,7 +291,7 @@ static carom_status train(train_run *r, carom_error *error) {
     if (error != NULL) *error = r->failure;
     return r->failure.status;
   }
-  if (status != CAROM_INTERRUPTED) return status;
+  if (status != CAROM_INTERRUPTED || !ranks_writes()) return status;
   // stopped between two batches: that is a state to go on from too
   char last[PATH_MAX];
   carom_error trouble;

@@ -40,6 +40,7 @@
 #include "carom/arrays.h"  /* every number in a file by its name */
 #include "carom/file.h"    /* files that are written whole or not at all */
 #include "carom/options.h" /* every option by its name */
+#include "carom/ranks.h"   /* work shared by several processes */
 #include "carom/status.h"  /* errors and their messages */
 #include "carom/version.h" /* which carom this is */
 

@@ -2,8 +2,8 @@
 # Installs the Debian packages that are missing; asks nothing of the network if none is.
 #   scripts/install-dependencies.sh [build|test|viewer|format]
 #     build    compiler and libraries (the default)
-#     test     and what the tests need: cmocka, clang and its sanitizers, valgrind; for the viewer Node,
-#              Chromium and ffmpeg
+#     test     and what the tests need: cmocka, clang and its sanitizers, valgrind, Open MPI (whose mpirun
+#              looks for ssh even where it needs none); for the viewer Node, Chromium and ffmpeg
 #     viewer   Node alone, to build viewer/ anew (its result, viewer/dist, is in the repository)
 #     format   clang-format alone
 # What scripts call beside these is in every Debian: bash, coreutils, findutils, diffutils, grep, sed,
@@ -14,7 +14,7 @@ set -euo pipefail
 build=(gcc libc6-dev make cmake pkg-config libjansson-dev libhdf5-dev libopenblas-dev
   zlib1g-dev libcairo2-dev libgif-dev)
 test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev valgrind libc6-dbg binutils chromium
-  fonts-dejavu-core ffmpeg)
+  fonts-dejavu-core ffmpeg libopenmpi-dev openmpi-bin openssh-client)
 # a Node that is not Debian's brings its npm along
 viewer=()
 command -v node >/dev/null || viewer+=(nodejs)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the checks and sums them up in a last line "N passed, N failed".
-#   scripts/test.sh [all|gcc|clang|asan|valgrind|fuzz|install|viewer]...
+#   scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer]...
 #     gcc, clang   build with warnings as errors, run the suite
 #     asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer
 #     valgrind     the unit tests and a few commands, shortened, under valgrind
+#     mpi          built with MPI: the program and its library as 1, 2 and 4 ranks
 #     fuzz         the scene parser, for FUZZ_SECONDS (20)
 #     install      into a temporary prefix, and build an example with what is there
 #     viewer       the viewer: types, units, whether viewer/dist is up to date, pages in headless Chromium
@@ -136,16 +137,17 @@ for stage in "$@"; do
       suite clang
       suite asan
       suite valgrind
+      suite mpi
       fuzz
       installed
       viewer
       ;;
-    gcc | clang | asan | valgrind) suite "$stage" ;;
+    gcc | clang | asan | valgrind | mpi) suite "$stage" ;;
     fuzz) fuzz ;;
     install) installed ;;
     viewer) viewer ;;
     *)
-      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|fuzz|install|viewer]..." >&2
+      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer]..." >&2
       exit 2
       ;;
   esac

@@ -5,10 +5,12 @@
 #include "learn/dataset.h"
 
 #include "base/error.h"
+#include "base/ranks.h"
 #include "base/size.h"
 #include "learn/chunks.h"
 #include "learn/noise.h"
 #include "learn/options.h"
+#include "rollout/report.h"
 #include "system/system.h"
 
 #include <math.h>
@@ -51,11 +53,13 @@ uint64_t dataset_seed(uint64_t seed, int split, dataset_purpose purpose, uint64_
   return rng_next(&mixer);
 }
 
+static int block_count(int trajectories) { return (trajectories + BLOCK_SIZE - 1) / BLOCK_SIZE; }
+
 /* ---- candidates ---- */
 
 /* Of every trajectory a chunk without [0] and one with [1] a contact, where it has one. */
 typedef struct candidates {
-  int count;
+  int count; /* trajectories */
   carom_chunks chunks[2];
   bool *has[2];
 } candidates;
@@ -69,7 +73,7 @@ static void candidates_free(candidates *c) {
 
 static carom_status candidates_allocate(const carom_system *system, int capacity, int states,
                                         candidates *c, carom_error *error) {
-  *c = (candidates){0};
+  *c = (candidates){.count = capacity};
   carom_status status = CAROM_OK;
   for (int kind = 0; kind < 2 && status == CAROM_OK; kind++) {
     status = chunks_allocate(system, capacity, states, &c->chunks[kind], error);
@@ -80,20 +84,32 @@ static carom_status candidates_allocate(const carom_system *system, int capacity
   return status;
 }
 
-// takes what a trajectory has to offer; sampled states are free of contacts, so that one kind of
+// takes what trajectory `index` has to offer; sampled states are free of contacts, so that one kind of
 // chunk is always there: the one that begins with the first state
-static void candidates_offer(candidates *c, const carom_system *system, int states, const double *x,
-                             const double *v, const uint8_t *flags, rng *random) {
+static void candidates_offer(candidates *c, int index, const carom_system *system, int states,
+                             const double *x, const double *v, const uint8_t *flags, rng *random) {
   size_t size = (size_t)system->coordinate_count;
   for (int kind = 0; kind < 2; kind++) {
     carom_chunks *chunks = &c->chunks[kind];
     int start = chunk_pick(flags, states, chunks->states, kind == 1, NULL, random);
-    c->has[kind][c->count] = start >= 0;
+    c->has[kind][index] = start >= 0;
     if (start < 0) continue;
-    chunks_put(system, chunks, c->count, x + (size_t)start * size, v + (size_t)start * size,
+    chunks_put(system, chunks, index, x + (size_t)start * size, v + (size_t)start * size,
                flags + start);
   }
-  c->count++;
+}
+
+// what every rank has found in its blocks goes to all
+static void candidates_exchange(candidates *c, const carom_system *system) {
+  const int blocks = block_count(c->count);
+  for (int kind = 0; kind < 2; kind++) {
+    carom_chunks *chunks = &c->chunks[kind];
+    const size_t states = (size_t)chunks->states, size = (size_t)system->coordinate_count;
+    ranks_collect(chunks->x, sizeof(double) * states * size, blocks, BLOCK_SIZE, c->count);
+    ranks_collect(chunks->v, sizeof(double) * states * size, blocks, BLOCK_SIZE, c->count);
+    ranks_collect(chunks->contact, states, blocks, BLOCK_SIZE, c->count);
+    ranks_collect(c->has[kind], sizeof(bool), blocks, BLOCK_SIZE, c->count);
+  }
 }
 
 /* Decides with[k]: whether trajectory k gives its chunk with a contact. Those that have only one
@@ -171,6 +187,14 @@ static void generator_free(generator *g) {
   free(g->contact);
 }
 
+// those that this rank simulates
+static int own_trajectories(const carom_dataset_options *options, int split) {
+  const int wanted = dataset_split_size(options, split);
+  const rank_range own = ranks_own(block_count(wanted));
+  const int first = own.first * BLOCK_SIZE, end = own.end * BLOCK_SIZE;
+  return (end < wanted ? end : wanted) - (first < wanted ? first : wanted);
+}
+
 static carom_status generator_init(generator *g, const carom_system *system,
                                    const carom_rollout_options *simulation,
                                    const carom_dataset_options *options, carom_error *error) {
@@ -180,7 +204,7 @@ static carom_status generator_init(generator *g, const carom_system *system,
   g->simulation.threads = options->threads;
   g->progress = (overall){.report = options->progress, .user = options->progress_user};
   for (int split = 0; split < SPLIT_COUNT; split++)
-    g->progress.total += (int64_t)dataset_split_size(options, split) * options->steps;
+    g->progress.total += (int64_t)own_trajectories(options, split) * options->steps;
   g->simulation.progress = options->progress != NULL ? forward_progress : NULL;
   g->simulation.progress_user = &g->progress;
   size_t bytes = sizeof(double) * (size_t)system->coordinate_count;
@@ -210,23 +234,33 @@ static carom_status simulate_block(generator *g, int split, int block, int count
   return CAROM_OK;
 }
 
-// simulates one trajectory for every wanted chunk
-static carom_status collect(generator *g, int split, candidates *c, carom_error *error) {
-  int wanted = dataset_split_size(g->options, split), states = g->options->steps + 1;
-  size_t trajectory = (size_t)states * (size_t)g->system->coordinate_count;
-  uint64_t seed = dataset_seed(g->options->seed, split, PURPOSE_PLACES, 0);
-  carom_status status = CAROM_OK;
-  for (int block = 0; c->count < wanted && status == CAROM_OK; block++) {
-    int left = wanted - c->count, count = left < BLOCK_SIZE ? left : BLOCK_SIZE;
-    status = simulate_block(g, split, block, count, error);
-    for (int k = 0; k < count && status == CAROM_OK; k++) {
-      rng random;
-      rng_seed(&random, seed, (uint64_t)c->count);
-      candidates_offer(c, g->system, states, g->x + (size_t)k * trajectory,
-                       g->v + (size_t)k * trajectory, g->contact + (size_t)k * (size_t)states,
-                       &random);
-    }
+static carom_status collect_block(generator *g, int split, int block, candidates *c,
+                                  carom_error *error) {
+  const int first = block * BLOCK_SIZE, left = c->count - first;
+  const int count = left < BLOCK_SIZE ? left : BLOCK_SIZE, states = g->options->steps + 1;
+  const size_t trajectory = (size_t)states * (size_t)g->system->coordinate_count;
+  const uint64_t seed = dataset_seed(g->options->seed, split, PURPOSE_PLACES, 0);
+  carom_status status = simulate_block(g, split, block, count, error);
+  for (int k = 0; k < count && status == CAROM_OK; k++) {
+    rng random;
+    rng_seed(&random, seed, (uint64_t)(first + k));
+    candidates_offer(c, first + k, g->system, states, g->x + (size_t)k * trajectory,
+                     g->v + (size_t)k * trajectory, g->contact + (size_t)k * (size_t)states,
+                     &random);
   }
+  return status;
+}
+
+// simulates one trajectory for every wanted chunk; each rank has blocks of its own
+static carom_status collect(generator *g, int split, candidates *c, carom_error *error) {
+  const rank_range own = ranks_own(block_count(c->count));
+  carom_status status = CAROM_OK;
+  ranks_alone_begin();
+  for (int block = own.first; block < own.end && status == CAROM_OK; block++)
+    status = collect_block(g, split, block, c, error);
+  ranks_alone_end();
+  status = carom_ranks_agree(status, error);
+  if (status == CAROM_OK) candidates_exchange(c, g->system);
   return status;
 }
 
@@ -253,6 +287,7 @@ static carom_status generate_splits(generator *g, carom_dataset **made, carom_er
   carom_status status = CAROM_OK;
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = generate_split(g, split, dataset_split(data, split), error);
+  if (status == CAROM_OK) report_of_ranks(&g->report);
   data->dt = g->simulation.dt;
   for (int split = 0; split < SPLIT_COUNT; split++) dataset_split(data, split)->dt = data->dt;
   if (status == CAROM_OK)

@@ -206,6 +206,7 @@ carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, in
   gemm_end();
   if (report != NULL) *report = l->batch.report;
   if (status != CAROM_OK) return status;
+  batch_collect(&l->batch, l->losses, sizeof(double));
   double sum = 0;
   for (int i = 0; i < count; i++) sum += l->losses[i];
   if (loss != NULL) *loss = sum;

@@ -1,6 +1,7 @@
 #include "learn/trainer.h"
 
 #include "base/error.h"
+#include "base/ranks.h"
 #include "base/rng.h"
 #include "base/size.h"
 #include "learn/model.h"
@@ -98,7 +99,9 @@ static carom_status check_memory(const carom_trainer_options *o, const carom_mod
                                  const carom_system *system, int chunks, bool made,
                                  carom_error *error) {
   const model_size size = model_size_of(model, system);
-  const int batch = o->batch < chunks ? o->batch : chunks, shards = (batch - 1) / LEARN_SHARD + 1;
+  const int batch = o->batch < chunks ? o->batch : chunks;
+  // each rank keeps those of its shards
+  const int shards = ((batch - 1) / LEARN_SHARD) / carom_ranks_count() + 1;
   const size_t each = size_multiply(size.count, sizeof(double));
   const size_t optimizer = size_multiply(each, o->search_every > 0 ? 4 : 3);
   const size_t gradients = size_multiply(each, (size_t)shards);
@@ -297,9 +300,10 @@ static carom_status advise(carom_status status, carom_error *error) {
 static bool report_progress(const carom_trainer *t) {
   if (t->options.progress == NULL) return true;
   const int64_t each = trainer_batch_count(t);
-  return t->options.progress(t->options.progress_user,
-                             each * t->state.epochs_done + t->state.batches_done,
-                             each * t->options.epochs);
+  const bool go_on = t->options.progress(t->options.progress_user,
+                                         each * t->state.epochs_done + t->state.batches_done,
+                                         each * t->options.epochs);
+  return ranks_all(go_on);
 }
 
 // the next batch of the epoch under way
@@ -392,6 +396,16 @@ static carom_status validate(carom_trainer *t, double *loss, carom_report *repor
   return CAROM_OK;
 }
 
+// the same steps on every rank have led to the same parameters, or something is wrong with one
+static carom_status compare_ranks(const carom_trainer *t, carom_error *error) {
+  const carom_model *m = t->model;
+  if (ranks_same(m->parameters, sizeof(double) * (size_t)m->parameter_count)) return CAROM_OK;
+  return error_set(error, CAROM_NUMERICAL_FAILURE,
+                   "after epoch %d the ranks do not have the same parameters: their processors "
+                   "compute differently; use machines of one kind",
+                   t->state.epochs_done + 1);
+}
+
 // closes the epoch under way: the state is that of the next one's beginning
 static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   training_state *s = &t->state;
@@ -423,6 +437,7 @@ carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, ca
                           trainer_rate(&trainer->options, trainer->state.epochs_done + 1)};
   carom_status status = epoch_batches(trainer, made.learning_rate, error);
   if (status == CAROM_OK) status = validate(trainer, &made.validation_loss, &made.report, error);
+  if (status == CAROM_OK) status = compare_ranks(trainer, error);
   if (status != CAROM_OK) return status;
   finish_epoch(trainer, &made);
   made.seconds = seconds_now() - start;
@@ -437,7 +452,7 @@ carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback call
     carom_epoch result;
     carom_status status = carom_trainer_epoch(trainer, &result, error);
     if (status != CAROM_OK) return status;
-    if (callback != NULL && !callback(user, &result)) {
+    if (callback != NULL && !ranks_all(callback(user, &result))) {
       return error_set(error, CAROM_INTERRUPTED, "stopped by the callback after epoch %d",
                        result.epoch);
     }

@@ -46,6 +46,7 @@ void batch_free(batch_executor *b) {
   free(b->workers);
   free(b->tapes);
   free(b->results);
+  free(b->outcomes);
   free(b->theta_bars);
   free(b->potential_bars);
   *b = (batch_executor){0};
@@ -82,6 +83,17 @@ static bool reserve_workers(batch_executor *b, int wanted) {
   return true;
 }
 
+/* Whether the ranks share its shards: tapes and impacts of a batch that is reversed later stay where they
+ * are. */
+static bool is_shared(const batch_executor *b) { return b->use != BATCH_REVERSE_LATER; }
+
+static int own_count(const batch_executor *b) { return b->own.end - b->own.first; }
+
+/* The most of so many shards that fall to a rank. */
+static int most_own(const batch_executor *b, int shards) {
+  return is_shared(b) ? (shards - 1) / carom_ranks_count() + 1 : shards;
+}
+
 /* Cotangents need not be kept when their number grows. */
 static bool reserve_bars(batch_executor *b, int wanted) {
   if (wanted <= b->bar_count) return true;
@@ -90,8 +102,8 @@ static bool reserve_bars(batch_executor *b, int wanted) {
   b->bar_count = 0;
   b->theta_bars =
       size_allocate(size_multiply((size_t)wanted, (size_t)b->parameter_count), sizeof(double));
-  b->potential_bars =
-      size_allocate(size_multiply((size_t)wanted, (size_t)b->potential_count), sizeof(double));
+  b->potential_bars = size_allocate(
+      size_multiply((size_t)most_own(b, wanted), (size_t)b->potential_count), sizeof(double));
   if (b->theta_bars == NULL || b->potential_bars == NULL) return false;
   b->bar_count = wanted;
   return true;
@@ -99,9 +111,12 @@ static bool reserve_bars(batch_executor *b, int wanted) {
 
 /* What a batch needs beside its trajectories, in bytes. */
 static size_t needed_bytes(const batch_executor *b, int shards, int workers, bool gradients) {
-  size_t bars = gradients ? size_add((size_t)b->parameter_count, (size_t)b->potential_count) : 0;
-  size_t each = size_add(sizeof(shard_result) + sizeof(tape), size_multiply(bars, sizeof(double)));
-  return size_add(size_multiply((size_t)shards, each),
+  size_t own = (size_t)most_own(b, shards), bars = 0;
+  if (gradients)
+    bars = size_add(size_multiply((size_t)shards, (size_t)b->parameter_count),
+                    size_multiply(own, (size_t)b->potential_count));
+  return size_add(size_add(size_multiply((size_t)shards, sizeof(shard_result) + sizeof(tape)),
+                           size_multiply(bars, sizeof(double))),
                   size_multiply((size_t)workers, worker_bytes(&b->job)));
 }
 
@@ -118,11 +133,12 @@ static carom_status check_shard(const batch_executor *b, carom_error *error) {
 carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom_error *error) {
   carom_status status = check_shard(b, error);
   if (status != CAROM_OK) return status;
-  int shards = (samples - 1) / b->options.shard_size + 1;
-  int workers = b->thread_limit < shards ? b->thread_limit : shards;
+  int shards = (samples - 1) / b->options.shard_size + 1, most = most_own(b, shards);
+  int workers = b->thread_limit < most ? b->thread_limit : most;
   int tapes = b->use == BATCH_REVERSE_LATER ? shards : b->use == BATCH_FORWARD ? 0 : workers;
   b->shard_count = 0; // nothing to run unless all is there
   if (!lengthen(&b->results, &b->result_count, shards, sizeof(shard_result)) ||
+      (is_shared(b) && !lengthen(&b->outcomes, &b->outcome_count, shards, sizeof(shard_outcome))) ||
       !lengthen(&b->tapes, &b->tape_count, tapes, sizeof(tape)) ||
       (gradients && !reserve_bars(b, shards)) || !reserve_workers(b, workers))
     return error_set(
@@ -133,6 +149,7 @@ carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom
         size_gigabytes(needed_bytes(b, shards, workers, gradients)));
   b->job.batch = samples;
   b->shard_count = shards;
+  b->own = is_shared(b) ? ranks_own(shards) : (rank_range){0, shards};
   b->thread_count = threads_startable(workers);
   return CAROM_OK;
 }
@@ -154,12 +171,35 @@ static shard_range shard_at(const batch_executor *b, int index) {
                        .count = left < b->options.shard_size ? left : b->options.shard_size};
 }
 
+void batch_collect(const batch_executor *b, void *values, size_t bytes) {
+  if (is_shared(b))
+    ranks_collect(values, bytes, b->shard_count, b->options.shard_size, b->job.batch);
+}
+
+/* What the shards of other ranks report. */
+static void collect_outcomes(batch_executor *b) {
+  for (int i = b->own.first; i < b->own.end; i++) {
+    const shard_result *r = &b->results[i];
+    b->outcomes[i] = (shard_outcome){r->report, r->status, r->bad_sample, r->bad_step};
+  }
+  ranks_collect(b->outcomes, sizeof(shard_outcome), b->shard_count, 1, b->shard_count);
+  for (int i = 0; i < b->shard_count; i++) {
+    shard_result *r = &b->results[i];
+    const shard_outcome *told = &b->outcomes[i];
+    r->report = told->report;
+    r->status = told->status;
+    r->bad_sample = told->bad_sample;
+    r->bad_step = told->bad_step;
+  }
+}
+
 /* Counters of all shards, and what kept the first that failed from finishing. The initial states are
  * the caller's and are not looked at again: the reverse finds them in the trajectories. */
 static carom_status collect(batch_executor *b, carom_error *error) {
   carom_status status = CAROM_OK;
   b->job.states.x0 = b->job.states.v0 = NULL;
   b->report = (carom_report){0};
+  if (is_shared(b)) collect_outcomes(b);
   for (int i = 0; i < b->shard_count; i++) {
     carom_report_add(&b->report, &b->results[i].report);
     if (status == CAROM_OK) status = shard_error(&b->results[i], b->options.dt, error);
@@ -180,7 +220,7 @@ carom_status batch_check_states(const batch_executor *b, const double *x0, const
 
 typedef struct progress_state {
   const carom_rollout_options *options;
-  int64_t done, total;
+  int64_t done, own, total; /* of this rank, of all */
   bool stop;
 } progress_state;
 
@@ -190,24 +230,40 @@ static bool report_progress(void *user, int samples) {
 #pragma omp critical(carom_progress)
   {
     p->done += samples;
-    if (!p->stop && !p->options->progress(p->options->progress_user, p->done, p->total))
-      p->stop = true;
+    // the others are taken to be as far
+    const int64_t all = p->own == p->total ? p->done : p->done * p->total / p->own;
+    if (!p->stop && !p->options->progress(p->options->progress_user, all, p->total)) p->stop = true;
     go_on = !p->stop;
   }
   return go_on;
 }
 
+/* Samples of this rank. */
+static int own_samples(const batch_executor *b) {
+  if (own_count(b) == 0) return 0;
+  const shard_range last = shard_at(b, b->own.end - 1);
+  return last.first + last.count - shard_at(b, b->own.first).first;
+}
+
 carom_status batch_run(batch_executor *b, const batch_states *states, carom_error *error) {
   progress_state progress = {.options = &b->options,
+                             .own = (int64_t)own_samples(b) * b->options.steps,
                              .total = (int64_t)b->job.batch * b->options.steps};
   b->job.states = *states;
   b->job.progress = b->options.progress != NULL ? report_progress : NULL;
   b->job.progress_user = &progress;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(b->thread_count)
-  for (int i = 0; i < b->shard_count; i++)
+  for (int i = b->own.first; i < b->own.end; i++)
     shard_run(&b->job, shard_at(b, i), &b->workers[omp_get_thread_num()],
               b->use == BATCH_REVERSE_LATER ? &b->tapes[i] : NULL, &b->results[i]);
-  return collect(b, error);
+  carom_status status = collect(b, error);
+  if (status != CAROM_OK || !is_shared(b)) return status;
+  const size_t kept = (size_t)b->options.steps + 1;
+  const int size = b->job.integrator.mechanics->system->coordinate_count;
+  batch_collect(b, states->x, sizeof(double) * kept * (size_t)size);
+  batch_collect(b, states->v, sizeof(double) * kept * (size_t)size);
+  if (states->contacts != NULL) batch_collect(b, states->contacts, kept);
+  return CAROM_OK;
 }
 
 /* Reverses a shard into its own cotangents of parameters. */
@@ -215,7 +271,7 @@ static bool reverse_shard(batch_executor *b, int index, worker *w, tape *t,
                           const batch_cotangents *bars) {
   size_t parameters = (size_t)b->parameter_count, potential_count = (size_t)b->potential_count;
   double *theta_bar = b->theta_bars + (size_t)index * parameters;
-  double *potential_bar = b->potential_bars + (size_t)index * potential_count;
+  double *potential_bar = b->potential_bars + (size_t)(index - b->own.first) * potential_count;
   memset(theta_bar, 0, sizeof(double) * parameters);
   memset(potential_bar, 0, sizeof(double) * potential_count);
   return shard_vjp(&b->job, shard_at(b, index), w, t, bars, theta_bar,
@@ -238,7 +294,7 @@ carom_status batch_run_loss(batch_executor *b, const batch_states *states, batch
                             carom_error *error) {
   b->job.states = *states;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(b->thread_count)
-  for (int i = 0; i < b->shard_count; i++) {
+  for (int i = b->own.first; i < b->own.end; i++) {
     worker *w = &b->workers[omp_get_thread_num()];
     tape *t = gradients ? &b->tapes[omp_get_thread_num()] : NULL;
     shard_run(&b->job, shard_at(b, i), w, t, &b->results[i]);
@@ -246,7 +302,11 @@ carom_status batch_run_loss(batch_executor *b, const batch_states *states, batch
     compare(user, shard_at(b, i));
     if (gradients && !reverse_shard(b, i, w, t, bars)) b->results[i].status = CAROM_OUT_OF_MEMORY;
   }
-  return collect(b, error);
+  carom_status status = collect(b, error);
+  if (status == CAROM_OK && gradients)
+    ranks_collect(b->theta_bars, sizeof(double) * (size_t)b->parameter_count, b->shard_count, 1,
+                  b->shard_count);
+  return status;
 }
 
 /* ---- sums ------------------------------------------------------------------------------------ */
@@ -260,6 +320,10 @@ void batch_sum_theta(const batch_executor *b, double *theta_bar) {
 }
 
 void batch_sum_potential(const batch_executor *b, double *potential_bar) {
+  if (carom_ranks_count() > 1 && is_shared(b)) {
+    ranks_add_up(b->potential_count, b->potential_bars, own_count(b), potential_bar);
+    return;
+  }
 #pragma omp parallel for schedule(static) num_threads(b->thread_count)
   for (int i = 0; i < b->potential_count; i++) {
     double sum = 0;

@@ -7,10 +7,14 @@
  *
  * Shards are cut by the number of samples alone. A shard is computed by one worker, its results go to
  * places of its own, and sums over shards are made afterwards in their order: the same bits from any
- * number of threads. */
+ * number of threads.
+ *
+ * Batches that are not reversed later are shared by all ranks (base/ranks.h): each computes a run of
+ * consecutive shards, and what comes out of them goes to all. Every rank has the same batch. */
 #ifndef CAROM_ROLLOUT_BATCH_H
 #define CAROM_ROLLOUT_BATCH_H
 
+#include "base/ranks.h"
 #include "rollout/shard.h"
 
 /* When a batch is reversed, which decides what is kept for it. */
@@ -29,6 +33,7 @@ typedef struct batch_executor {
   int potential_count; /* of a potential that has its own, or 0 */
   int thread_limit;
   int shard_count, thread_count; /* of the last batch_reserve */
+  rank_range own;                /* the shards of this rank */
 
   /* these grow to the largest batch seen */
   int worker_count;
@@ -37,9 +42,11 @@ typedef struct batch_executor {
   tape *tapes; /* [tape_count] one for each shard, or for each worker */
   int result_count;
   shard_result *results; /* [result_count] one for each shard */
+  int outcome_count;
+  shard_outcome *outcomes; /* [outcome_count] what ranks tell each other of them */
   int bar_count;
   double *theta_bars;     /* [bar_count][parameter_count] one for each shard */
-  double *potential_bars; /* [bar_count][potential_count] */
+  double *potential_bars; /* [bar_count][potential_count] one for each of this rank's */
 
   carom_report report; /* of the last run */
 } batch_executor;
@@ -75,6 +82,10 @@ typedef void (*batch_compare)(void *user, shard_range s);
 carom_status batch_run_loss(batch_executor *b, const batch_states *states, batch_compare compare,
                             void *user, const batch_cotangents *bars, bool gradients,
                             carom_error *error);
+
+/* Numbers of samples, so many bytes each, that every rank has computed for its shards: afterwards it has
+ * those of all. */
+void batch_collect(const batch_executor *b, void *values, size_t bytes);
 
 /* sums = those of all shards, in their order */
 void batch_sum_theta(const batch_executor *b, double *theta_bar);

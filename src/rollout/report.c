@@ -1,5 +1,7 @@
 #include "rollout/report.h"
 
+#include "base/ranks.h"
+
 void carom_report_add(carom_report *into, const carom_report *from) {
   if (into == NULL || from == NULL) return;
   into->time_steps += from->time_steps;
@@ -35,4 +37,14 @@ void report_event(carom_report *report, int islands, const event_impulses *impul
     report_program(report, &impulses->compression.info[k]);
     report_program(report, &impulses->restitution.info[k]);
   }
+}
+
+void report_of_ranks(carom_report *report) {
+  carom_report all = {0};
+  for (int from = 0; from < carom_ranks_count(); from++) {
+    carom_report theirs = *report;
+    ranks_tell(&theirs, sizeof theirs, from);
+    carom_report_add(&all, &theirs);
+  }
+  *report = all;
 }

@@ -8,4 +8,7 @@
 void report_program(carom_report *report, const carom_cone_info *info);
 void report_event(carom_report *report, int islands, const event_impulses *impulses);
 
+/* Counters of work that ranks did each by itself become those of all. */
+void report_of_ranks(carom_report *report);
+
 #endif

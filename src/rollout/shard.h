@@ -67,6 +67,13 @@ typedef struct shard_result {
   int bad_sample, bad_step; /* where a state became non-finite */
 } shard_result;
 
+/* The part of it that goes from rank to rank. */
+typedef struct shard_outcome {
+  carom_report report;
+  carom_status status;
+  int bad_sample, bad_step;
+} shard_outcome;
+
 /* False if memory is short; worker_free is due in any case. */
 bool worker_init(worker *w, const batch_job *job);
 void worker_free(worker *w);

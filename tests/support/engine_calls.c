@@ -459,6 +459,47 @@ static outcome try_cone_solver_solve_count(trial *t) {
   return (outcome){.harmless = carom_cone_solver_solve_count(P(solver, have.solver)) == 0};
 }
 
+static outcome try_ranks_begin(trial *t) { return (outcome){.status = carom_ranks_begin(ERROR)}; }
+
+static outcome try_ranks_count(trial *t) {
+  (void)t;
+  return (outcome){.harmless = carom_ranks_count() == 1};
+}
+
+static outcome try_ranks_index(trial *t) {
+  (void)t;
+  return (outcome){.harmless = carom_ranks_index() == 0};
+}
+
+static outcome try_ranks_agree(trial *t) {
+  return (outcome){.status = carom_ranks_agree((carom_status)N(status, CAROM_OK), ERROR)};
+}
+
+static outcome try_ranks_sum(trial *t) {
+  int64_t values[] = {1, 2};
+  return (outcome){.status = carom_ranks_sum(N(count, 2), P(values, values), ERROR)};
+}
+
+// the first task ends them all
+static bool one_task(void *user, int index) {
+  (void)user;
+  (void)index;
+  return false;
+}
+
+static outcome try_ranks_share_out(trial *t) {
+  int done = -1;
+  return (outcome){.status = carom_ranks_share_out(N(count, 2), P(task, one_task), P(user, &done),
+                                                   P(done, &done), ERROR)};
+}
+
+static outcome try_ranks_end(trial *t) {
+  return (outcome){.harmless = carom_ranks_end(D(seconds, 1))};
+}
+
+// it would end the test
+static outcome try_ranks_abort(trial *t) { return (outcome){.harmless = N(code, 0) != 1}; }
+
 static outcome try_report_add(trial *t) {
   carom_report into = {.events = 1};
   const carom_report from = {.events = 2};
@@ -574,6 +615,14 @@ const public_call engine_calls[] = {
     ROW(cone_solver_solve_count, ""),
     ROW(cone_solver_vjp, "A_bar b_bar mu_bar lower_bar"),
     ROW(rollout_default_options, ""),
+    ROW(ranks_begin, ""),
+    ROW(ranks_count, ""),
+    ROW(ranks_index, ""),
+    ROW(ranks_agree, ""),
+    ROW(ranks_sum, ""),
+    ROW(ranks_share_out, "user done"),
+    ROW(ranks_end, ""),
+    ROW(ranks_abort, ""),
     ROW(report_add, ""),
     TRUSTING_ROW(rollout_create, "", "options.substeps"),
     ROW(rollout_destroy, ""),
