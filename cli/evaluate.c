@@ -150,6 +150,10 @@ static void print_contacts(const evaluate_outcome *o) {
   const int friction = carom_parameters_segment(o->system, CAROM_FRICTION).offset;
   const int restitution = carom_parameters_segment(o->system, CAROM_RESTITUTION).offset;
   if (count == 0) return;
+  if (isnan(e->theta[friction])) {
+    printf("\n  friction and restitution are not learned by this model\n");
+    return;
+  }
   printf("\n  %-20s %10s %10s %12s %10s %9s %8s\n", "contact", "friction", "scene", "restitution",
          "scene", "states", "chunks");
   const bool shared = carom_system_describe(o->system).shared_properties;
@@ -203,6 +207,10 @@ static void print_moments(const evaluate_outcome *o, int body_index) {
 static void print_bodies(const evaluate_outcome *o) {
   const carom_evaluation *e = o->result;
   const int count = carom_system_describe(o->system).body_count;
+  if (isnan(e->theta[carom_parameters_segment(o->system, CAROM_LOG_MASS).offset])) {
+    printf("\n  masses and potential are given, not learned by this model\n");
+    return;
+  }
   printf("\n  %-20s %10s %10s %13s\n", "body", "mass ratio", "scene", "off by");
   for (int k = 0; k < count && k < TABLE_ROWS; k++) {
     if (k > 0 || count == 1)
@@ -218,6 +226,7 @@ static void print_bodies(const evaluate_outcome *o) {
 static void print_accelerations(const evaluate_outcome *o) {
   const carom_evaluation *e = o->result;
   const carom_system_info info = carom_system_describe(o->system);
+  if (isnan(e->acceleration[0])) return; // no potential is learned
   printf("\n  %-20s %12s %12s %12s %12s\n", "acceleration", "mean", "deviation",
          e->truth_known ? "scene" : "", e->truth_known ? "deviation" : "");
   for (int k = 0; k < info.body_count && k < TABLE_ROWS; k++)

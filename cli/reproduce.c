@@ -11,6 +11,7 @@
 #include "cli/train_run.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,7 +212,7 @@ static void print_run(const train_run *r, const carom_evaluation *e) {
          e->chunk.relative.half_width);
   const carom_segment_info mu = carom_parameters_segment(r->system, CAROM_FRICTION);
   const carom_segment_info bounce = carom_parameters_segment(r->system, CAROM_RESTITUTION);
-  if (r->config.model.shared_properties && mu.size > 0)
+  if (r->config.model.shared_properties && mu.size > 0 && !isnan(e->theta[mu.offset]))
     printf("  mu %.5f (%.3g)  e %.5f (%.3g)", e->theta[mu.offset], e->scene_theta[mu.offset],
            e->theta[bounce.offset], e->scene_theta[bounce.offset]);
   putchar('\n');

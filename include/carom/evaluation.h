@@ -74,9 +74,10 @@ typedef struct carom_evaluation {
   carom_energy_drift drift, true_drift;
   carom_estimate energy_error; /* of a trajectory's largest |E_k - true E_k|, relative as drift */
   int parameter_count;
-  double *theta, *scene_theta;         /* engine parameters: learned, and the scene's */
-  carom_contact_count *counts;         /* [contact_count] in the training chunks */
-  int train_count;                     /* training chunks */
+  double *theta, *scene_theta; /* engine parameters: learned (NaN: not by this model), and the
+                                          scene's */
+  carom_contact_count *counts; /* [contact_count] in the training chunks */
+  int train_count;             /* training chunks */
   carom_range *friction, *restitution; /* [contact_count] what the training chunks tell of them */
   double *acceleration, *acceleration_spread; /* [body_count][dimension] of the centres of bodies by
                                   the learned potential, from rest and constraints held, at the first

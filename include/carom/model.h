@@ -15,15 +15,29 @@ extern "C" {
  * equations of motion and the contact model with a network for the potential. */
 typedef struct carom_model carom_model;
 
+/* Networks in the place of the contact model, the paper's baselines. They are trained on pairs of
+ * consecutive states: each state of a chunk is predicted from the one before it. */
+typedef enum carom_baseline {
+  CAROM_BASELINE_NONE,
+  CAROM_BASELINE_MLP_CLNN, /* mlp-cd-clnn: a perceptron changes velocities where contacts are active */
+  CAROM_BASELINE_IN_CLNN, /* in-cp-clnn: an interaction network changes them after every step, from
+                              the learned masses and the scene's friction and restitution */
+  CAROM_BASELINE_IN,      /* in-cp-sp: an interaction network is the whole motion, from the scene's
+                              masses, forces, friction and restitution */
+  CAROM_BASELINE_COUNT
+} carom_baseline;
+
 typedef struct carom_model_options {
+  carom_baseline baseline;         /* CAROM_BASELINE_NONE: a contact model */
   carom_contact_model contact;     /* CAROM_CM */
   carom_dynamics dynamics;         /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
   carom_compensation compensation; /* the scene's: that of the data */
   carom_contact_time contact_time; /* likewise */
   int hidden_layers;               /* of the potential network: 3 */
   int hidden_size;                 /* 256 */
-  bool shared_properties;          /* one friction and restitution for all contacts: as the scene */
-  bool learn_regularizer;          /* false: epsilon of CMr stays as it is */
+  int baseline_size;      /* width of a baseline's network: 0, the paper's (256, 150, 300) */
+  bool shared_properties; /* one friction and restitution for all contacts: as the scene */
+  bool learn_regularizer; /* false: epsilon of CMr stays as it is */
   bool
       elastic_term; /* true: beside the network, the potential has a quadratic of the strain of each
                         segment whose length the scene bounds; the paper has none */
@@ -52,10 +66,10 @@ CAROM_API carom_status carom_model_options_by_data(carom_model_options *options,
                                                    const carom_dataset *dataset,
                                                    carom_error *error);
 
-/* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", for index 0 to 3. */
+/* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", "mlp-cd-clnn", "in-cp-clnn", "in-cp-sp". */
 CAROM_API int carom_model_name_count(void);
 CAROM_API const char *carom_model_name(int index);
-/* Sets contact and dynamics of `options` by name, and tells the name of those that are set. */
+/* Sets baseline, contact and dynamics of `options` by name, and tells the name of those that are set. */
 CAROM_API carom_status carom_model_options_by_name(carom_model_options *options, const char *name,
                                                    carom_error *error);
 CAROM_API const char *carom_model_options_name(const carom_model_options *options);
@@ -84,7 +98,9 @@ CAROM_API void carom_model_set_threads(carom_model *model, int threads);
 
 /* The learnable parameters as one vector, owned by the model and open to change. Segments in order:
  * mass, moment (logarithms), friction (before relu), restitution (before the hard sigmoid),
- * regularizer (before softplus, if learned), then weight and bias of each layer. */
+ * regularizer (before softplus, if learned), then weight and bias of each layer. Of the baselines
+ * mlp-cd-clnn and in-cp-clnn learn masses and potential, no friction and restitution, in-cp-sp none of
+ * these; arrays of their own networks follow: contact_weight0, or relation_weight0, object_weight0, ... */
 CAROM_API double *carom_model_parameters(carom_model *model);
 
 typedef struct carom_array_info {
@@ -124,7 +140,8 @@ CAROM_API double carom_property_value(const carom_property *property, const doub
 
 /* Loss mean |predicted - true| over all entries of (x, v), in the model's scales, of `count` chunks,
  * each predicted from its first state, and its gradient [parameter_count] (NULL: the loss alone).
- * `indices` picks chunks (NULL: the first `count`). loss and report may be NULL. */
+ * `indices` picks chunks (NULL: the first `count`). loss and report may be NULL. Of a baseline `count`
+ * and `indices` are of pairs of consecutive states: pair k of chunk c is c (states - 1) + k. */
 CAROM_API carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
                                         const int *indices, double *loss, double *gradient,
                                         carom_report *report, carom_error *error);
@@ -136,7 +153,8 @@ CAROM_API carom_status carom_model_predict(carom_model *model, int batch, int st
                                            carom_error *error);
 
 /* The force of the learned potential, minus its gradient, at x: both [count][point_count][dimension].
- * Up to the common scale of potential and masses; across constraints it is arbitrary. */
+ * Up to the common scale of potential and masses; across constraints it is arbitrary. in-cp-sp learns no
+ * potential: CAROM_INVALID_ARGUMENT. */
 CAROM_API carom_status carom_model_force(carom_model *model, int count, const double *x,
                                          double *force, carom_error *error);
 

@@ -143,7 +143,12 @@ carom_status determination_run(carom_model *m, const carom_chunks *chunks, carom
     friction[k] = open_range(false);
     restitution[k] = open_range(true);
   }
-  if (count == 0 || m->system->contact_count == 0) return CAROM_OK;
+  // what is not learned is given
+  for (int k = 0; m->friction < 0 && k < m->system->contact_count; k++) {
+    friction[k] = (carom_range){true, m->system->friction[k], m->system->friction[k]};
+    restitution[k] = (carom_range){true, m->system->restitution[k], m->system->restitution[k]};
+  }
+  if (count == 0 || m->system->contact_count == 0 || m->friction < 0) return CAROM_OK;
   int *indices = malloc(sizeof(int) * (size_t)count);
   if (indices == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d indices", count);

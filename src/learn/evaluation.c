@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "learn/baseline.h"
 #include "learn/determination.h"
 #include "learn/force.h"
 #include "learn/options.h"
@@ -352,6 +353,23 @@ static carom_status evaluate_extended(evaluator *e, carom_error *error) {
 
 /* ---- properties ---- */
 
+// what a baseline is given or does without is not learned
+static void forget_segment(const carom_system *system, carom_segment which, double *theta) {
+  const carom_segment_info s = carom_parameters_segment(system, which);
+  for (int k = 0; k < s.size; k++) theta[s.offset + k] = NAN;
+}
+
+static void forget_unlearned(const carom_system *system, carom_baseline kind, double *theta) {
+  if (!baseline_learns_contacts(kind)) {
+    forget_segment(system, CAROM_FRICTION, theta);
+    forget_segment(system, CAROM_RESTITUTION, theta);
+  }
+  if (!baseline_learns_potential(kind)) {
+    forget_segment(system, CAROM_LOG_MASS, theta);
+    forget_segment(system, CAROM_LOG_MOMENT, theta);
+  }
+}
+
 static carom_status evaluate_properties(evaluator *e, const carom_chunks *train,
                                         carom_error *error) {
   carom_evaluation *r = e->result;
@@ -362,6 +380,7 @@ static carom_status evaluate_properties(evaluator *e, const carom_chunks *train,
   if (r->theta == NULL || r->scene_theta == NULL || r->counts == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for parameters");
   carom_model_theta(e->model, r->theta);
+  forget_unlearned(e->system, carom_model_describe(e->model).options.baseline, r->theta);
   carom_parameters_default(e->system, r->scene_theta);
   if (train == NULL) return CAROM_OK;
   r->train_count = train->count;

@@ -7,6 +7,7 @@
 #include "physics/dynamics.h"
 #include "physics/potential.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,11 @@ static carom_status accelerations_at(const carom_system *system, const double *t
 
 carom_status model_accelerations(carom_model *m, int count, const double *x, double *acceleration,
                                  carom_error *error) {
+  if (!baseline_learns_potential(m->options.baseline)) {
+    const size_t numbers = (size_t)(m->system->body_count * m->system->dimension) * (size_t)count;
+    for (size_t i = 0; i < numbers; i++) acceleration[i] = NAN;
+    return error_clear(error);
+  }
   network_potential_refresh(&m->potential);
   model_expand(m, m->theta);
   return accelerations_at(m->system, m->theta, &m->potential.base, count, x, acceleration, error);
@@ -120,6 +126,9 @@ carom_status carom_model_force(carom_model *model, int count, const double *x, d
   if (count < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_model_force: count is %d, must be at least 0", count);
+  if (!baseline_learns_potential(model->options.baseline))
+    return error_set(error, CAROM_INVALID_ARGUMENT, "%s learns no potential",
+                     carom_model_options_name(&model->options));
   network_potential_refresh(&model->potential);
   force_work w = {&model->mechanics, &model->potential.base, count, x, force, {0}};
   return do_work(forces, &w, error);

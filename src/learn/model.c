@@ -40,16 +40,19 @@ static bool any_rigid(const carom_system *s) {
   return false;
 }
 
-static void lay_out_parameters(carom_model *m) {
-  const carom_system *s = m->system;
+/* weight and bias of each layer of a baseline's network */
+static void add_dense(carom_model *m, const char *stem, const dense_shape *shape) {
+  for (int l = 0; l <= shape->hidden_layers; l++) {
+    char name[24];
+    snprintf(name, sizeof name, "%s_weight%d", stem, l);
+    add_array(m, name, dense_layer_outputs(shape, l), dense_layer_inputs(shape, l));
+    snprintf(name, sizeof name, "%s_bias%d", stem, l);
+    add_array(m, name, 1, dense_layer_outputs(shape, l));
+  }
+}
+
+static void add_potential(carom_model *m) {
   const mlp_shape *shape = &m->potential.shape;
-  m->property_count = m->options.shared_properties ? 1 : s->contact_count;
-  m->mass = add_array(m, "mass", 1, s->body_count);
-  m->moment = any_rigid(s) ? add_array(m, "moment", s->body_count, s->dimension) : -1;
-  m->friction = add_array(m, "friction", 1, m->property_count);
-  m->restitution = add_array(m, "restitution", 1, m->property_count);
-  m->regularizer = m->options.learn_regularizer ? add_array(m, "regularizer", 1, 1) : -1;
-  m->network = m->parameter_count;
   if (m->potential.elastic_count > 0) add_array(m, "elastic", m->potential.elastic_count, 2);
   for (int l = 0; l <= shape->hidden_layers; l++) {
     char name[24];
@@ -58,6 +61,28 @@ static void lay_out_parameters(carom_model *m) {
     snprintf(name, sizeof name, "bias%d", l);
     add_array(m, name, 1, mlp_layer_outputs(shape, l));
   }
+  m->constant = m->parameter_count - 1;
+}
+
+static void lay_out_parameters(carom_model *m) {
+  const carom_system *s = m->system;
+  const carom_baseline kind = m->options.baseline;
+  const bool masses = baseline_learns_potential(kind), contacts = baseline_learns_contacts(kind);
+  m->property_count = m->options.shared_properties ? 1 : s->contact_count;
+  m->mass = masses ? add_array(m, "mass", 1, s->body_count) : -1;
+  m->moment = masses && any_rigid(s) ? add_array(m, "moment", s->body_count, s->dimension) : -1;
+  m->friction = contacts ? add_array(m, "friction", 1, m->property_count) : -1;
+  m->restitution = contacts ? add_array(m, "restitution", 1, m->property_count) : -1;
+  m->regularizer =
+      contacts && m->options.learn_regularizer ? add_array(m, "regularizer", 1, 1) : -1;
+  m->network = m->parameter_count;
+  m->constant = -1;
+  if (masses) add_potential(m);
+  m->change.parameter_offset = m->parameter_count - m->network;
+  if (kind == CAROM_BASELINE_NONE) return;
+  const bool objects = kind != CAROM_BASELINE_MLP_CLNN;
+  add_dense(m, objects ? "relation" : "contact", &m->change.perceptron);
+  if (objects) add_dense(m, "object", &m->change.object);
 }
 
 /* Masses and moments exp(0.1 N), friction relu(U(0, initial_friction)), restitution
@@ -66,14 +91,21 @@ static carom_status initialise(carom_model *m, carom_error *error) {
   rng random;
   rng_seed(&random, m->options.seed, 0x6D6F64656C); // a stream of its own
   double *p = m->parameters;
-  for (int i = m->mass; i < m->friction; i++) p[i] = 0.1 * rng_normal(&random);
-  for (int i = 0; i < m->property_count; i++)
+  const int contacts = m->friction >= 0 ? m->property_count : 0;
+  const int masses = m->friction >= 0 ? m->friction : m->network;
+  for (int i = 0; i < masses; i++) p[i] = 0.1 * rng_normal(&random);
+  for (int i = 0; i < contacts; i++)
     p[m->friction + i] = m->options.initial_friction * rng_uniform(&random, 0, 1);
-  for (int i = 0; i < m->property_count; i++) p[m->restitution + i] = rng_normal(&random);
+  for (int i = 0; i < contacts; i++) p[m->restitution + i] = rng_normal(&random);
   // softplus(p) = the scene's epsilon
   if (m->regularizer >= 0) p[m->regularizer] = log(expm1(fmax(m->system->regularizer, 1e-6)));
-  carom_status status = network_potential_initialise(&m->potential, &random, p + m->network,
-                                                     m->options.progress, m->options.progress_user);
+  carom_status status = CAROM_OK;
+  if (baseline_learns_potential(m->options.baseline))
+    status = network_potential_initialise(&m->potential, &random, p + m->network,
+                                          m->options.progress, m->options.progress_user);
+  if (status == CAROM_OK && m->options.baseline != CAROM_BASELINE_NONE)
+    status = velocity_network_initialise(&m->change, &random,
+                                         p + m->network + m->change.parameter_offset);
   if (status == CAROM_INTERRUPTED)
     error_set(error, status, "stopped by the progress callback while the network was made");
   if (status == CAROM_OUT_OF_MEMORY)
@@ -87,14 +119,15 @@ void model_expand(const carom_model *m, double *theta) {
   const carom_system *s = m->system;
   const double *p = m->parameters;
   carom_parameters_default(s, theta);
-  memcpy(theta + s->segments[CAROM_LOG_MASS].offset, p + m->mass,
-         sizeof(double) * (size_t)s->body_count);
+  // what a baseline does not learn is the scene's
+  for (int i = 0; m->mass >= 0 && i < s->body_count; i++)
+    theta[s->segments[CAROM_LOG_MASS].offset + i] = p[m->mass + i];
   for (int i = 0; m->moment >= 0 && i < s->body_count * s->dimension; i++)
     theta[s->segments[CAROM_LOG_MOMENT].offset + i] =
         p[m->moment + i] + 2 * log(m->body_lengths[i / s->dimension]);
   double *friction = theta + s->segments[CAROM_FRICTION].offset;
   double *restitution = theta + s->segments[CAROM_RESTITUTION].offset;
-  for (int i = 0; i < s->contact_count; i++) {
+  for (int i = 0; m->friction >= 0 && i < s->contact_count; i++) {
     int k = m->property_count == 1 ? 0 : i;
     friction[i] = friction_of(p[m->friction + k]);
     restitution[i] = restitution_of(p[m->restitution + k]);
@@ -108,7 +141,7 @@ void model_expand(const carom_model *m, double *theta) {
 void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gradient) {
   const carom_system *s = m->system;
   const double *p = m->parameters;
-  for (int i = 0; i < s->body_count; i++)
+  for (int i = 0; m->mass >= 0 && i < s->body_count; i++)
     gradient[m->mass + i] += theta_bar[s->segments[CAROM_LOG_MASS].offset + i];
   for (int i = 0; m->moment >= 0 && i < s->body_count * s->dimension; i++)
     gradient[m->moment + i] += theta_bar[s->segments[CAROM_LOG_MOMENT].offset + i];
@@ -117,7 +150,7 @@ void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gra
   // descent would lead back inside, so that a parameter that overshot the end can return
   const double *friction_bar = theta_bar + s->segments[CAROM_FRICTION].offset;
   const double *restitution_bar = theta_bar + s->segments[CAROM_RESTITUTION].offset;
-  for (int i = 0; i < s->contact_count; i++) {
+  for (int i = 0; m->friction >= 0 && i < s->contact_count; i++) {
     int k = m->property_count == 1 ? 0 : i;
     double f = p[m->friction + k], e = p[m->restitution + k];
     if (f > 0 || friction_bar[i] < 0) gradient[m->friction + k] += friction_bar[i];
@@ -147,14 +180,37 @@ static void set_units(carom_model *m) {
   }
   m->potential.length = scaled ? NETWORK_REACH * m->length : 1;
   m->potential.energy = m->speed * m->speed;
+  velocity_network *n = &m->change;
+  n->length = m->length;
+  n->speed = m->speed;
+  n->body_lengths = m->body_lengths;
+  if (o->baseline != CAROM_BASELINE_IN) return;
+  // the scene's masses by their harmonic mean; forces by the change of velocity that they make in dt
+  double sum = 0;
+  for (int i = 0; i < m->system->body_count; i++) sum += 1 / m->system->bodies[i].mass;
+  n->mass_unit = m->system->body_count / sum;
+  n->force_unit = o->dt / (n->mass_unit * m->speed);
+}
+
+int model_shard_size(const carom_model *m) {
+  const int relations = m->change.graph.count;
+  const int most = relations > 0 ? LEARN_ROWS / relations : LEARN_SHARD;
+  return most < 1 ? 1 : most < LEARN_SHARD ? most : LEARN_SHARD;
 }
 
 model_size model_size_of(const carom_model_options *o, const carom_system *s) {
   const network_potential p =
       network_potential_make(s, o->elastic_term, o->hidden_layers, o->hidden_size);
-  size_t network = size_add(mlp_parameter_total(&p.shape), 2 * (size_t)p.elastic_count);
-  size_t count = size_add(network, (size_t)s->parameter_count);
+  const bool learns = baseline_learns_potential(o->baseline);
+  size_t network =
+      learns ? size_add(mlp_parameter_total(&p.shape), 2 * (size_t)p.elastic_count) : 0;
   size_t prepared = network_prepared_bytes(&p.shape, o->single_precision);
+  if (o->baseline != CAROM_BASELINE_NONE) {
+    const velocity_network n = velocity_network_shape(s, o->baseline, o->baseline_size);
+    network = size_add(network, velocity_network_parameter_count(&n));
+    prepared = size_add(prepared, velocity_network_prepared_bytes(&n, o->single_precision));
+  }
+  size_t count = size_add(network, (size_t)s->parameter_count);
   return (model_size){.network = network,
                       .count = count,
                       .bytes = size_add(size_multiply(count, sizeof(double)), prepared)};
@@ -198,6 +254,11 @@ static carom_status allocate(carom_model *m, carom_error *error) {
   void *prepared = size_allocate_zero(network_prepared_bytes(&m->potential.shape, single), 1);
   network_potential_set(&m->potential, m->parameters + (m->parameters != NULL ? m->network : 0),
                         single, prepared);
+  if (m->options.baseline != CAROM_BASELINE_NONE && m->parameters != NULL) {
+    carom_status status = velocity_network_allocate(&m->change, single, error);
+    if (status != CAROM_OK) return status;
+    m->change.parameters = m->parameters + m->network + m->change.parameter_offset;
+  }
   if (ready && m->parameters != NULL && m->theta != NULL && m->body_lengths != NULL &&
       prepared != NULL)
     return CAROM_OK;
@@ -216,6 +277,7 @@ carom_status model_make(const carom_system *system, const carom_model_options *o
   m->options = *options;
   m->potential = network_potential_make(system, options->elastic_term, options->hidden_layers,
                                         options->hidden_size);
+  m->change = velocity_network_shape(system, options->baseline, options->baseline_size);
   lay_out_parameters(m);
   status = allocate(m, error);
   if (status == CAROM_OK) set_units(m);
@@ -243,6 +305,7 @@ void carom_model_destroy(carom_model *model_in) {
   loss_batch_free(&model_in->training);
   mechanics_free(&model_in->mechanics);
   free(model_in->potential.prepared);
+  velocity_network_free(&model_in->change);
   free(model_in->parameters);
   free(model_in->theta);
   free(model_in->body_lengths);

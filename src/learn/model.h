@@ -10,10 +10,12 @@
 #ifndef CAROM_LEARN_MODEL_H
 #define CAROM_LEARN_MODEL_H
 
+#include "learn/baseline.h"
 #include "nn/network_potential.h"
+#include "nn/velocity_network.h"
 #include "rollout/batch.h"
 
-enum { MODEL_MAX_ARRAYS = 32 };
+enum { MODEL_MAX_ARRAYS = 64 };
 
 /* Predictions of chunks of one length beside the truth. Arrays grow to the largest batch seen. */
 typedef struct loss_batch {
@@ -30,8 +32,9 @@ struct carom_model {
   carom_model_options options;
   int array_count;
   carom_array_info arrays[MODEL_MAX_ARRAYS];
-  /* offsets in the parameters; -1 where there is no such array */
-  int mass, moment, friction, restitution, regularizer, network;
+  /* offsets in the parameters; -1 where there is no such array. `network`: those of potential and
+   * baseline begin; `constant`: the potential's, which nothing depends on */
+  int mass, moment, friction, restitution, regularizer, network, constant;
   int property_count; /* frictions: 1, or one for each possible contact */
   int parameter_count;
   double *parameters;
@@ -39,7 +42,8 @@ struct carom_model {
   double *body_lengths; /* [body_count] distance at which it sees the tips of body axes */
   double *theta;        /* what they stand for, of the last call */
   mechanics mechanics;
-  network_potential potential;
+  network_potential potential; /* of in-cp-sp without parameters, and never asked */
+  velocity_network change;     /* of a baseline */
   loss_batch training;
 };
 
@@ -66,8 +70,20 @@ static inline double restitution_parameter(double value) { return 6 * (value - 0
 void model_expand(const carom_model *m, double *theta);
 void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gradient);
 
-/* Samples of a shard: enough rows for efficient matrix products, enough shards for the threads. */
-enum { LEARN_SHARD = 50 };
+/* Samples of a shard: enough rows for efficient matrix products, enough shards for the threads. Of an
+ * interaction network every relation is a row, and as many samples as have so many. */
+enum { LEARN_SHARD = 50, LEARN_ROWS = 8192 };
+int model_shard_size(const carom_model *m);
+
+/* A baseline learns from pairs of consecutive states, other models from whole chunks. */
+static inline bool model_takes_pairs(const carom_model *m) {
+  return m->options.baseline != CAROM_BASELINE_NONE;
+}
+/* What a loss is taken over: pairs of chunks, or chunks. More than an int are CAROM_INVALID_DATA for a
+ * trainer. */
+static inline size_t model_sample_count(const carom_model *m, const carom_chunks *chunks) {
+  return (size_t)chunks->count * (size_t)(model_takes_pairs(m) ? chunks->states - 1 : 1);
+}
 
 void loss_batch_free(loss_batch *l);
 

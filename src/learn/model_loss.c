@@ -24,8 +24,14 @@ static void prediction_batch(batch_executor *b, const carom_model *m, int steps,
   options.integrator = CAROM_RK4;
   options.shard_size = shard_size;
   options.threads = m->options.threads;
-  batch_init(b, &m->mechanics, &m->potential.base, network_parameter_count(&m->potential), &options,
-             use);
+  const velocity_network *change = &m->change;
+  const bool baseline = m->options.baseline != CAROM_BASELINE_NONE;
+  // a baseline's network acts at the end of a time step, however contacts of the data act
+  if (baseline) options.contact_time = CAROM_CONTACT_TIME_STEP;
+  const potential *energy =
+      baseline_learns_potential(m->options.baseline) ? &m->potential.base : &scene_potential;
+  batch_init(b, &m->mechanics, energy, m->parameter_count - m->network, &options, use);
+  if (baseline) b->job.change = &change->base;
 }
 
 void loss_batch_free(loss_batch *l) {
@@ -47,7 +53,7 @@ static carom_status reserve(carom_model *m, int count, int states, bool gradient
   loss_batch *l = &m->training;
   if (l->batch.worker_count == 0 || l->batch.options.steps != states - 1) {
     loss_batch_free(l);
-    prediction_batch(&l->batch, m, states - 1, LEARN_SHARD, BATCH_REVERSE_AT_ONCE);
+    prediction_batch(&l->batch, m, states - 1, model_shard_size(m), BATCH_REVERSE_AT_ONCE);
   }
   batch_set_threads(&l->batch, m->options.threads);
   size_t state = size_multiply((size_t)count, (size_t)m->system->coordinate_count);
@@ -105,10 +111,18 @@ static double absolute_difference(const carom_model *m, int states, const double
   return sum / unit;
 }
 
-/* The chunk that sample i of the batch is. */
-static size_t chunk_at(const carom_chunks *chunks, const int *indices, int i, size_t size) {
-  size_t chunk = (size_t)(indices != NULL ? indices[i] : i);
-  return chunk * (size_t)chunks->states * size;
+/* States of a sample: of a chunk, or of a pair. */
+static int sample_states(const carom_model *m, const carom_chunks *chunks) {
+  return model_takes_pairs(m) ? 2 : chunks->states;
+}
+
+/* Where sample i of the batch begins in the chunks: a chunk, or pair k = p mod (states - 1) of one. */
+static size_t sample_at(const carom_model *m, const carom_chunks *chunks, const int *indices,
+                        int i) {
+  const size_t sample = (size_t)(indices != NULL ? indices[i] : i);
+  const size_t states = (size_t)chunks->states, size = (size_t)m->system->coordinate_count;
+  if (!model_takes_pairs(m)) return sample * states * size;
+  return (sample / (states - 1) * states + sample % (states - 1)) * size;
 }
 
 /* Chunks beside which the batch's predictions are put. */
@@ -125,10 +139,11 @@ static void compare_shard(void *user, shard_range s) {
   const comparison *c = user;
   const carom_model *m = c->model;
   loss_batch *l = c->batch;
-  int size = m->system->coordinate_count, states = c->chunks->states, numbers = states * size;
+  int size = m->system->coordinate_count, states = sample_states(m, c->chunks);
+  int numbers = states * size;
   double scale = 1 / (2.0 * numbers * l->batch.job.batch);
   for (int i = s.first; i < s.first + s.count; i++) {
-    size_t truth = chunk_at(c->chunks, c->indices, i, (size_t)size);
+    size_t truth = sample_at(m, c->chunks, c->indices, i);
     size_t at = (size_t)i * (size_t)numbers;
     double sum = absolute_difference(m, states, l->x + at, c->chunks->x + truth, m->length, scale,
                                      l->x_bar + at);
@@ -147,8 +162,8 @@ static void add_shards(const carom_model *m, double *gradient) {
     model_expand_vjp(m, b->theta_bars + (size_t)i * (size_t)b->parameter_count, gradient);
 }
 
-static carom_status check_chunks(const carom_chunks *chunks, int count, const int *indices,
-                                 carom_error *error) {
+static carom_status check_chunks(const carom_model *m, const carom_chunks *chunks, int count,
+                                 const int *indices, carom_error *error) {
   if (chunks->x == NULL || chunks->v == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_loss: chunks->%c is NULL",
                      chunks->x == NULL ? 'x' : 'v');
@@ -157,11 +172,12 @@ static carom_status check_chunks(const carom_chunks *chunks, int count, const in
                      "carom_model_loss: %d chunks of %d states; at least one chunk of two states "
                      "is needed",
                      count, chunks->states);
+  const size_t samples = model_sample_count(m, chunks);
   for (int i = 0; i < count; i++) {
-    int chunk = indices != NULL ? indices[i] : i;
-    if (chunk < 0 || chunk >= chunks->count)
-      return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_loss: no chunk %d of %d", chunk,
-                       chunks->count);
+    int sample = indices != NULL ? indices[i] : i;
+    if (sample < 0 || (size_t)sample >= samples)
+      return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_loss: no %s %d of %zu",
+                       model_takes_pairs(m) ? "pair" : "chunk", sample, samples);
   }
   return CAROM_OK;
 }
@@ -175,7 +191,8 @@ static carom_status take_parameters(carom_model *m, carom_error *error) {
     return status;
   }
   mechanics_set_parameters(&m->mechanics, m->theta);
-  network_potential_refresh(&m->potential);
+  if (baseline_learns_potential(m->options.baseline)) network_potential_refresh(&m->potential);
+  if (m->options.baseline != CAROM_BASELINE_NONE) velocity_network_refresh(&m->change);
   return CAROM_OK;
 }
 
@@ -185,16 +202,17 @@ carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, in
   REQUIRE(model, error);
   REQUIRE(chunks, error);
   carom_model *m = model;
-  carom_status status = check_chunks(chunks, count, indices, error);
-  if (status == CAROM_OK) status = reserve(m, count, chunks->states, gradient != NULL, error);
+  carom_status status = check_chunks(m, chunks, count, indices, error);
+  if (status == CAROM_OK)
+    status = reserve(m, count, sample_states(m, chunks), gradient != NULL, error);
   if (status == CAROM_OK) status = take_parameters(m, error);
   if (status != CAROM_OK) return status;
 
-  // each chunk is predicted from its first state
+  // each sample is predicted from its first state
   loss_batch *l = &m->training;
   size_t size = (size_t)m->system->coordinate_count;
   for (int i = 0; i < count; i++) {
-    size_t at = chunk_at(chunks, indices, i, size);
+    size_t at = sample_at(m, chunks, indices, i);
     memcpy(l->x0 + (size_t)i * size, chunks->x + at, sizeof(double) * size);
     memcpy(l->v0 + (size_t)i * size, chunks->v + at, sizeof(double) * size);
   }
@@ -231,7 +249,8 @@ carom_status carom_model_predict(carom_model *model, int batch, int steps, const
                      batch, steps, INT_MAX - 1);
   carom_model *m = model;
   batch_executor b;
-  prediction_batch(&b, m, steps, batch < LEARN_SHARD ? batch : LEARN_SHARD, BATCH_FORWARD);
+  const int shard = model_shard_size(m);
+  prediction_batch(&b, m, steps, batch < shard ? batch : shard, BATCH_FORWARD);
   carom_status status = batch_reserve(&b, batch, false, error);
   if (status == CAROM_OK) status = batch_check_states(&b, x0, v0, error);
   if (status == CAROM_OK) status = take_parameters(m, error);
@@ -277,6 +296,9 @@ carom_status carom_model_potential(carom_model *model, int count, const double *
   if (count < 0)
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_model_potential: count is %d, must be at least 0", count);
+  if (!baseline_learns_potential(model->options.baseline))
+    return error_set(error, CAROM_INVALID_ARGUMENT, "%s learns no potential",
+                     carom_model_options_name(&model->options));
   potential_work work = {.model = model, .count = count, .x = x, .value = value};
   arena_init(&work.scratch);
   gemm_begin();

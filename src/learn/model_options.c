@@ -4,9 +4,13 @@
 #include "rollout/rollout_options.h"
 #include "system/system.h"
 
+#include <stdio.h>
 #include <string.h>
 
+static const char *const baseline_choices[] = {"none", "mlp-clnn", "in-clnn", "in", NULL};
+
 static const option_field fields[] = {
+    {OPTION(carom_model_options, baseline), .names = baseline_choices, .role = OPTION_ELSEWHERE},
     {OPTION(carom_model_options, contact), .names = contact_choices, .role = OPTION_ELSEWHERE},
     {OPTION(carom_model_options, dynamics), .names = dynamics_choices, .role = OPTION_ELSEWHERE},
     {OPTION(carom_model_options, compensation), .names = compensation_names,
@@ -26,6 +30,9 @@ static const option_field fields[] = {
     {OPTION(carom_model_options, hidden_size), OPTION_RANGE(1, 65536), .value = 256,
      .flag = "hidden", .argument = "N", .heading = "Model",
      .help = "width of the potential network"},
+    {OPTION(carom_model_options, baseline_size), OPTION_RANGE(0, 65536), .role = OPTION_LATER,
+     .flag = "baseline-hidden", .argument = "N", .heading = "Model",
+     .help = "width of a baseline's own network; 0: the paper's"},
     {OPTION(carom_model_options, shared_properties), .role = OPTION_SCENE},
     {OPTION(carom_model_options, learn_regularizer), .flag = "learn-regularizer",
      .heading = "Model",
@@ -64,11 +71,15 @@ static const struct {
   const char *name;
   carom_contact_model contact;
   carom_dynamics dynamics;
+  carom_baseline baseline;
 } names[] = {
-    {"cm-cd-clnn", CAROM_CM, CAROM_LAGRANGIAN},
-    {"cm-cd-chnn", CAROM_CM, CAROM_HAMILTONIAN},
-    {"cmr-cd-clnn", CAROM_CMR, CAROM_LAGRANGIAN},
-    {"cmr-cd-chnn", CAROM_CMR, CAROM_HAMILTONIAN},
+    {"cm-cd-clnn", CAROM_CM, CAROM_LAGRANGIAN, CAROM_BASELINE_NONE},
+    {"cm-cd-chnn", CAROM_CM, CAROM_HAMILTONIAN, CAROM_BASELINE_NONE},
+    {"cmr-cd-clnn", CAROM_CMR, CAROM_LAGRANGIAN, CAROM_BASELINE_NONE},
+    {"cmr-cd-chnn", CAROM_CMR, CAROM_HAMILTONIAN, CAROM_BASELINE_NONE},
+    {"mlp-cd-clnn", CAROM_CM, CAROM_LAGRANGIAN, CAROM_BASELINE_MLP_CLNN},
+    {"in-cp-clnn", CAROM_CM, CAROM_LAGRANGIAN, CAROM_BASELINE_IN_CLNN},
+    {"in-cp-sp", CAROM_CM, CAROM_LAGRANGIAN, CAROM_BASELINE_IN},
 };
 enum { NAME_COUNT = sizeof names / sizeof names[0] };
 
@@ -86,16 +97,22 @@ carom_status carom_model_options_by_name(carom_model_options *options, const cha
     if (strcmp(name, names[i].name) != 0) continue;
     options->contact = names[i].contact;
     options->dynamics = names[i].dynamics;
+    options->baseline = names[i].baseline;
     return error_clear(error);
   }
-  return error_set(error, CAROM_INVALID_ARGUMENT,
-                   "no model is called '%s'; there are cm-cd-clnn, cm-cd-chnn, cmr-cd-clnn and "
-                   "cmr-cd-chnn",
-                   name);
+  char list[24 * NAME_COUNT] = "";
+  for (int i = 0; i < NAME_COUNT; i++) {
+    const size_t used = strlen(list);
+    snprintf(list + used, sizeof list - used, "%s%s", i == 0 ? "" : ", ", names[i].name);
+  }
+  return error_set(error, CAROM_INVALID_ARGUMENT, "no model is called '%s'; there are %s", name,
+                   list);
 }
 
 const char *carom_model_options_name(const carom_model_options *o) {
   for (int i = 0; o != NULL && i < NAME_COUNT; i++)
-    if (names[i].contact == o->contact && names[i].dynamics == o->dynamics) return names[i].name;
+    if (names[i].contact == o->contact && names[i].dynamics == o->dynamics &&
+        names[i].baseline == o->baseline)
+      return names[i].name;
   return "";
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "learn/baseline.h"
 #include "system/system.h"
 
 #include <math.h>
@@ -60,11 +61,16 @@ carom_status properties_make(const carom_system *system, const carom_model_optio
   *list = (carom_properties){0};
   list->items = size_allocate_zero((size_t)carom_parameters_count(system), sizeof(carom_property));
   if (list->items == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
-  add_contacts(list, system, CAROM_FRICTION, options->shared_properties);
-  add_contacts(list, system, CAROM_RESTITUTION, options->shared_properties);
-  add_masses(list, system);
-  add_moments(list, system);
-  if (options->learn_regularizer && options->contact == CAROM_CMR) {
+  if (baseline_learns_contacts(options->baseline)) {
+    add_contacts(list, system, CAROM_FRICTION, options->shared_properties);
+    add_contacts(list, system, CAROM_RESTITUTION, options->shared_properties);
+  }
+  if (baseline_learns_potential(options->baseline)) {
+    add_masses(list, system);
+    add_moments(list, system);
+  }
+  if (options->learn_regularizer && baseline_learns_contacts(options->baseline) &&
+      options->contact == CAROM_CMR) {
     const carom_segment_info segment = carom_parameters_segment(system, CAROM_REGULARIZER);
     snprintf(add(list, segment.offset)->name, sizeof list->items->name, "%s", segment.name);
   }

@@ -7,6 +7,7 @@
 #include "learn/model.h"
 #include "learn/options.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,9 @@ static carom_status check_dataset(const carom_model *model, const carom_dataset 
                      dataset->dt, dt, dataset->dt);
   }
   carom_status status = check_chunks("training", &dataset->train, width, error);
+  if (status == CAROM_OK && model_sample_count(model, &dataset->train) > INT_MAX)
+    status = error_set(error, CAROM_INVALID_DATA, "the training chunks have more than %d pairs",
+                       INT_MAX);
   if (status == CAROM_OK) status = check_chunks("validation", &dataset->validation, width, error);
   return status;
 }
@@ -99,7 +103,9 @@ static carom_status check_memory(const carom_trainer_options *o, const carom_mod
                                  const carom_system *system, int chunks, bool made,
                                  carom_error *error) {
   const model_size size = model_size_of(model, system);
-  const int batch = o->batch < chunks ? o->batch : chunks;
+  // of a baseline's pairs there are more than chunks
+  const bool whole = model->baseline == CAROM_BASELINE_NONE && chunks < o->batch;
+  const int batch = whole ? chunks : o->batch;
   // each rank keeps those of its shards
   const int shards = ((batch - 1) / LEARN_SHARD) / carom_ranks_count() + 1;
   const size_t each = size_multiply(size.count, sizeof(double));
@@ -151,7 +157,8 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
     *t = (carom_trainer){.model = model, .dataset = dataset, .options = *options};
     t->state.best_loss = INFINITY;
     t->data_hash = hash_dataset(model, dataset);
-    t->order = malloc(sizeof(int) * (size_t)dataset->train.count);
+    t->samples = (int)model_sample_count(model, &dataset->train);
+    t->order = malloc(sizeof(int) * (size_t)t->samples);
     t->gradient = size_allocate((size_t)size, sizeof(double));
   }
   if (t == NULL || t->order == NULL || t->gradient == NULL || !adamw_init(&t->optimizer, size)) {
@@ -173,9 +180,7 @@ void carom_trainer_destroy(carom_trainer *trainer) {
 
 /* ---- order and rate -------------------------------------------------------------------------- */
 
-int trainer_batch_count(const carom_trainer *t) {
-  return (t->dataset->train.count - 1) / t->options.batch + 1;
-}
+int trainer_batch_count(const carom_trainer *t) { return (t->samples - 1) / t->options.batch + 1; }
 
 /* rate_k = rate (f + (1 - f) (1 + cos(pi (k - 1) / (K - 1))) / 2), f = final_rate, k = 1 .. K */
 double trainer_rate(const carom_trainer_options *o, int epoch) {
@@ -238,26 +243,26 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
   if (status != CAROM_OK) return status;
   const carom_trainer_options *o = &t->options;
   const carom_model *m = t->model;
+  const int elastic = m->constant >= 0 ? 2 * m->potential.elastic_count : 0;
   // masses, contact properties and the elasticity stand before the weights
   const adamw_options how = {.rate = rate,
-                             .first_count = m->network + 2 * m->potential.elastic_count,
+                             .first_count = m->network + elastic,
                              .first_rate = rate * o->property_rate,
                              .beta1 = o->beta1,
                              .beta2 = o->beta2,
                              .epsilon = o->epsilon,
                              .weight_decay = o->weight_decay};
-  // the last parameter, the bias of the output layer, adds a constant to the potential: there is
-  // nothing to learn about it, and it does not decay
-  double *constant = m->parameters + t->optimizer.size - 1;
-  const double kept = *constant;
+  // the bias of the potential's output layer adds a constant to it: there is nothing to learn about it,
+  // and it does not decay
+  const double kept = m->constant >= 0 ? m->parameters[m->constant] : 0;
   adamw_step(&t->optimizer, &how, t->gradient, m->parameters);
-  *constant = kept;
+  if (m->constant >= 0) m->parameters[m->constant] = kept;
   return CAROM_OK;
 }
 
 static carom_status check_indices(const carom_trainer *t, int count, const int *indices,
                                   carom_error *error) {
-  const int most = t->dataset->train.count;
+  const int most = t->samples;
   if (count < 1 || (indices == NULL && count > most)) {
     return error_set(error, CAROM_INVALID_ARGUMENT,
                      "carom_trainer_step: count is %d, must be from 1 to %d", count, most);
@@ -265,8 +270,8 @@ static carom_status check_indices(const carom_trainer *t, int count, const int *
   for (int k = 0; indices != NULL && k < count; k++) {
     if (indices[k] >= 0 && indices[k] < most) continue;
     return error_set(error, CAROM_INVALID_ARGUMENT,
-                     "carom_trainer_step: indices[%d] is %d, there are %d training chunks", k,
-                     indices[k], most);
+                     "carom_trainer_step: indices[%d] is %d, there are %d training %s", k,
+                     indices[k], most, model_takes_pairs(t->model) ? "pairs" : "chunks");
   }
   return CAROM_OK;
 }
@@ -309,7 +314,7 @@ static bool report_progress(const carom_trainer *t) {
 // the next batch of the epoch under way
 static carom_status epoch_batch(carom_trainer *t, double rate, carom_error *error) {
   training_state *s = &t->state;
-  const int first = s->batches_done * t->options.batch, left = t->dataset->train.count - first;
+  const int first = s->batches_done * t->options.batch, left = t->samples - first;
   const int count = left < t->options.batch ? left : t->options.batch;
   double loss;
   carom_report report;
@@ -330,7 +335,9 @@ static carom_status epoch_batch(carom_trainer *t, double rate, carom_error *erro
 static carom_status epoch_search(carom_trainer *t, carom_error *error) {
   training_state *s = &t->state;
   const int every = t->options.search_every;
-  if (every == 0 || s->batches_done > 0 || s->epochs_done == 0 || s->epochs_done % every != 0)
+  const bool nothing = t->model->friction < 0;
+  if (nothing || every == 0 || s->batches_done > 0 || s->epochs_done == 0 ||
+      s->epochs_done % every != 0)
     return CAROM_OK;
   free(t->search.moves);
   carom_status status =
@@ -350,7 +357,7 @@ static carom_status epoch_batches(carom_trainer *t, double rate, carom_error *er
   training_state *s = &t->state;
   carom_status status = epoch_search(t, error);
   if (status != CAROM_OK) return status;
-  trainer_shuffle(t->options.seed, s->epochs_done + 1, t->dataset->train.count, t->order);
+  trainer_shuffle(t->options.seed, s->epochs_done + 1, t->samples, t->order);
   while (s->batches_done < trainer_batch_count(t)) {
     status = epoch_batch(t, rate, error);
     if (status != CAROM_OK) return status;
@@ -381,7 +388,9 @@ static carom_status validate(carom_trainer *t, double *loss, carom_report *repor
     const carom_chunks part = slice(all, t->model->system->coordinate_count, first, count);
     double value = NAN;
     carom_report one = {0};
-    carom_status status = carom_model_loss(t->model, &part, count, NULL, &value, NULL, &one, error);
+    const int samples = (int)model_sample_count(t->model, &part);
+    carom_status status =
+        carom_model_loss(t->model, &part, samples, NULL, &value, NULL, &one, error);
     if (status == CAROM_OK && !isfinite(value)) {
       status = error_set(error, CAROM_NUMERICAL_FAILURE, "the loss is %g", value);
     }
@@ -410,7 +419,7 @@ static carom_status compare_ranks(const carom_trainer *t, carom_error *error) {
 static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   training_state *s = &t->state;
   result->epoch = s->epochs_done + 1;
-  result->loss = s->loss_sum / t->dataset->train.count;
+  result->loss = s->loss_sum / t->samples;
   result->gradient_norm = s->gradient_norm;
   result->moves = s->moves;
   result->search_loss_before = s->moves > 0 ? s->search_loss_before : NAN;

@@ -37,7 +37,8 @@ struct carom_trainer {
   training_state state;
   uint64_t
       data_hash;    /* of the chunks it trains and validates on: a resumed run must have the same */
-  int *order;       /* [train.count] the chunks in the order of the epoch under way */
+  int samples;      /* of an epoch: training chunks, or their pairs of states */
+  int *order;       /* [samples] in the order of the epoch under way */
   double *gradient; /* [optimizer.size] */
 };
 

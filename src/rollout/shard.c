@@ -21,11 +21,23 @@ static bool follows_impacts(const batch_job *job) {
   return job->options->contact_time == CAROM_CONTACT_TIME_EVENT;
 }
 
+/* Samples that a step record has room for: none where there are no equations of motion. */
+static int record_capacity(const batch_job *job) {
+  return job->change != NULL && job->change->whole_step ? 0 : job->options->shard_size;
+}
+
+/* Bytes of the record of one velocity change. */
+static size_t change_bytes(const batch_job *job) {
+  const velocity_change *c = job->change;
+  return c != NULL ? c->record_bytes(c, job->options->shard_size) : 0;
+}
+
 size_t worker_bytes(const batch_job *job) {
   size_t shard = (size_t)job->options->shard_size;
   size_t size = (size_t)job->integrator.mechanics->system->coordinate_count;
   size_t record =
-      size_add(step_record_bytes(&job->integrator, job->options->shard_size), sizeof(step_record));
+      size_add(step_record_bytes(&job->integrator, record_capacity(job)), sizeof(step_record));
+  record = size_add(record, change_bytes(job));
   size_t records = size_multiply((size_t)record_count(job), record);
   if (follows_impacts(job)) records = size_add(records, step_record_bytes(&job->integrator, 1));
   return size_add(records, size_multiply(shard, 4 * sizeof(double) * size + sizeof(int)));
@@ -46,7 +58,11 @@ static void lay_out(void *user) {
   int records = record_count(job);
   w->records = ARENA_ARRAY(&w->memory, step_record, records);
   for (int i = 0; i < records; i++)
-    w->records[i] = step_record_make(&job->integrator, shard, &w->memory);
+    w->records[i] = step_record_make(&job->integrator, record_capacity(job), &w->memory);
+  w->changes = job->change != NULL ? ARENA_ARRAY(&w->memory, void *, records) : NULL;
+  w->acts = job->change != NULL ? ARENA_ARRAY(&w->memory, bool, shard) : NULL;
+  for (int i = 0; job->change != NULL && i < records; i++)
+    w->changes[i] = arena_bytes(&w->memory, change_bytes(job));
   if (follows_impacts(job)) w->single = step_record_make(&job->integrator, 1, &w->memory);
   w->x = arena_doubles(&w->memory, size);
   w->v = arena_doubles(&w->memory, size);
@@ -150,6 +166,11 @@ static step_record *record_of(const batch_job *job, worker *w, int step) {
   return &w->records[job->keeps_records ? step : 0];
 }
 
+/* The record of its velocity change. */
+static void *change_of(const batch_job *job, const worker *w, int step) {
+  return w->changes[job->keeps_records ? step : 0];
+}
+
 /* First number of a sample's controls at a time step, or numbers from one sample to the next. */
 static size_t control_at(const batch_job *job, int sample, int step) {
   size_t size = (size_t)job->integrator.mechanics->system->control_size;
@@ -199,6 +220,68 @@ static bool sample_impacts(const batch_job *job, shard_range s, int i, int step,
                    w->v + i * size, offset, &acted))
     result->status = CAROM_OUT_OF_MEMORY;
   return acted;
+}
+
+/* What a sample whose numbers are not finite leaves in the result; whether they are. */
+static bool sample_finite(const double *x, const double *v, int size, int sample, int step,
+                          shard_result *result) {
+  if (all_finite(x, size) && all_finite(v, size)) return true;
+  result->status = CAROM_NUMERICAL_FAILURE;
+  result->bad_sample = sample;
+  result->bad_step = step + 1;
+  return false;
+}
+
+/* Is the velocity of sample i to be changed? Counts contacts where that depends on them. */
+static bool change_acts(const batch_job *job, worker *w, int i, shard_result *result) {
+  const carom_system *s = job->integrator.mechanics->system;
+  if (!job->change->at_contacts) return true;
+  if (!collision_detect(s, w->x + i * s->coordinate_count, &w->active))
+    result->status = CAROM_OUT_OF_MEMORY;
+  else if (w->active.count > 0)
+    result->report.events++;
+  result->report.contacts += w->active.count;
+  return result->status == CAROM_OK && w->active.count > 0;
+}
+
+/* One time step with a velocity change in the place of contact events:
+ *
+ *   (x, v) <- ODESolve(f, (x, v), dt), put on the constraints if asked for, v <- v + change(x, v)
+ *
+ * or, where it is the whole step, v <- v + change(x, v), x <- x + dt v. */
+static bool shard_change(const batch_job *job, shard_range s, int step, worker *w,
+                         shard_result *result) {
+  const mechanics *m = job->integrator.mechanics;
+  const int size = m->system->coordinate_count;
+  const size_t states = (size_t)job->options->steps + 1;
+  uint8_t *contacts = job->states.contacts;
+  step_record *record = record_of(job, w, step);
+  if (!job->change->whole_step)
+    integrator_step(&job->integrator, s.count, w->x, w->v, record, &w->scratch);
+  result->report.time_steps += s.count;
+  const double start = stopwatch_read(w->watch);
+  for (int i = 0; i < s.count; i++) {
+    double *x = w->x + i * size, *v = w->v + i * size;
+    if (!sample_finite(x, v, size, s.first + i, step, result)) return false;
+    if (job->options->stabilize && !job->change->whole_step)
+      result->report.failed_projections += project_state(m, x, v, &w->scratch);
+    w->acts[i] = change_acts(job, w, i, result);
+    if (result->status != CAROM_OK) return false;
+    if (contacts != NULL)
+      contacts[(size_t)(s.first + i) * states + (size_t)step + 1] =
+          job->change->at_contacts && w->acts[i];
+  }
+  job->change->apply(job->change, m, s.count, w->acts, w->x, w->v, change_of(job, w, step),
+                     &w->scratch);
+  for (int i = 0; job->change->whole_step && i < s.count * size; i++)
+    w->x[i] += job->options->dt * w->v[i];
+  if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
+  for (int i = 0; i < s.count; i++)
+    if (!sample_finite(w->x + i * size, w->v + i * size, size, s.first + i, step, result))
+      return false;
+  scatter(job, w->x, s, step + 1, job->states.x);
+  scatter(job, w->v, s, step + 1, job->states.v);
+  return true;
 }
 
 /* One time step of Algorithm 1 for all samples of a shard; false if it cannot go on.
@@ -282,7 +365,10 @@ static void run(void *user) {
   const batch_job *job = work->job;
   begin_trajectories(job, work->range, work->worker);
   for (int step = 0; step < job->options->steps; step++) {
-    if (!shard_step(job, work->range, step, work->worker, work->tape, work->result)) return;
+    if (!(job->change != NULL
+              ? shard_change(job, work->range, step, work->worker, work->result)
+              : shard_step(job, work->range, step, work->worker, work->tape, work->result)))
+      return;
     if (job->progress != NULL && !job->progress(job->progress_user, work->range.count)) {
       work->result->status = CAROM_INTERRUPTED;
       return;
@@ -438,6 +524,25 @@ static void shard_step_vjp(const batch_job *job, shard_range s, int step, worker
                       potential_bar, NULL, &w->scratch);
 }
 
+/* Reverses shard_change, whose records a worker keeps: x <- x + dt v if it was the whole step, then the
+ * change, then projection and step. */
+static void shard_change_vjp(const batch_job *job, shard_range s, int step, worker *w,
+                             double *theta_bar, double *potential_bar) {
+  const mechanics *m = job->integrator.mechanics;
+  const int size = m->system->coordinate_count;
+  const double start = stopwatch_read(w->watch);
+  for (int i = 0; job->change->whole_step && i < s.count * size; i++)
+    w->v_bar[i] += job->options->dt * w->x_bar[i];
+  job->change->apply_vjp(job->change, m, s.count, change_of(job, w, step), w->x_bar, w->v_bar,
+                         theta_bar, potential_bar, &w->scratch);
+  if (w->watch != NULL) w->watch->contacts += stopwatch_read(w->watch) - start;
+  if (job->change->whole_step) return;
+  step_record *record = repeat_step(job, s, step, w, NULL);
+  for (int i = 0; i < s.count; i++) sample_vjp(job, w, i, NULL, -1, theta_bar);
+  integrator_step_vjp(&job->integrator, s.count, record, w->x_bar, w->v_bar, theta_bar,
+                      potential_bar, NULL, &w->scratch);
+}
+
 static void reverse(void *user) {
   const shard_work *work = user;
   const batch_job *job = work->job;
@@ -455,7 +560,9 @@ static void reverse(void *user) {
     add_state_cotangent(job, bars->x, s, step, w->x_bar);
     add_state_cotangent(job, bars->v, s, step, w->v_bar);
     if (step == 0) break;
-    if (follows_impacts(job))
+    if (job->change != NULL)
+      shard_change_vjp(job, s, step - 1, w, work->theta_bar, work->potential_bar);
+    else if (follows_impacts(job))
       shard_impacts_vjp(job, s, step - 1, w, work->tape, bars->u, work->theta_bar,
                         work->potential_bar);
     else

@@ -6,6 +6,7 @@
 
 #include "physics/integrator.h"
 #include "rollout/tape.h"
+#include "rollout/velocity_change.h"
 
 /* Scratch of one thread. */
 typedef struct worker {
@@ -13,6 +14,8 @@ typedef struct worker {
   arena scratch;
   step_record *records; /* one, or one for each time step where the job keeps them */
   step_record single;   /* of one sample, where contacts act when their gaps close */
+  void **changes;       /* records of the job's velocity change, as many as step records */
+  bool *acts;           /* [shard_size] samples on which it acts */
   contact_list active;
   double *x, *v;         /* [shard_size][D] */
   double *x_bar, *v_bar; /* [shard_size][D] */
@@ -46,7 +49,8 @@ typedef struct batch_job {
   const carom_rollout_options *options;
   const carom_rollout_options *impact, *resting; /* of contacts that act when their gaps close */
   integrator integrator;
-  int batch; /* samples */
+  const velocity_change *change; /* in the place of contact events; NULL: none */
+  int batch;                     /* samples */
   batch_states states;
   bool keeps_records; /* a worker keeps the records of all time steps: the reverse of the shard that
                          it has just run need not evaluate anything again */
