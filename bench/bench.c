@@ -24,8 +24,9 @@ const bench benches[] = {
      bench_groups},
     {"train", "one training iteration of each task: batch 200, chunks of 5, network 3 x 256",
      "Milliseconds of one iteration (forward, reverse, update) on all threads, least over repeats, "
-     "in double and in single precision; of its processor time the shares of network, dynamics, "
-     "contacts and the rest; gemm_share is the rate of the network's matrix products over that of "
+     "in double and in single precision, of the baselines in single precision on 200 pairs of "
+     "states; of its processor time the shares of network, dynamics, contacts (a baseline's "
+     "network) and the rest; gemm_share is the rate of the network's matrix products over that of "
      "large products alone, both measured here; reference_ratio is the published implementation's "
      "time (PyTorch, measured once on a machine like this) over ours.",
      bench_training},

@@ -143,8 +143,9 @@ static carom_status time_iterations(carom_trainer *trainer, carom_model *m, cons
   return status;
 }
 
-static carom_status measure(const carom_system *system, const carom_dataset *dataset, bool single,
-                            double seconds, json_t *row, carom_error *error) {
+static carom_status measure(const carom_system *system, const carom_dataset *dataset,
+                            const char *name, bool single, double seconds, json_t *row,
+                            carom_error *error) {
   carom_model_options options = carom_model_default_options(system);
   options.single_precision = single;
   carom_model *m = NULL;
@@ -156,6 +157,7 @@ static carom_status measure(const carom_system *system, const carom_dataset *dat
   iteration best = {0};
   products large;
   carom_status status = products_open(&large, single, error);
+  if (status == CAROM_OK) status = carom_model_options_by_name(&options, name, error);
   if (status == CAROM_OK) status = carom_model_create(system, &options, &m, error);
   if (status == CAROM_OK) status = carom_trainer_create(m, dataset, &how, &trainer, error);
   if (status == CAROM_OK)
@@ -168,7 +170,10 @@ static carom_status measure(const carom_system *system, const carom_dataset *dat
     json_object_set_new(row, "dynamics", json_real(best.watch.dynamics / total));
     json_object_set_new(row, "contacts", json_real(best.watch.contacts / total));
     json_object_set_new(row, "rest", json_real(other / total));
-    json_object_set_new(row, "gemm_share", json_real(work / best.watch.potential / large.rate));
+    // of the potential's network alone
+    const bool alone = options.baseline == CAROM_BASELINE_NONE;
+    json_object_set_new(row, "gemm_share",
+                        alone ? json_real(work / best.watch.potential / large.rate) : json_null());
   }
   products_close(&large);
   carom_trainer_destroy(trainer);
@@ -188,16 +193,22 @@ static carom_status measure_task(size_t k, const bench_options *options, json_t 
     data.test = 1;
     status = carom_dataset_generate(system, NULL, &data, &dataset, error);
   }
-  for (int single = 0; status == CAROM_OK && single < 2; single++) {
+  // our own model in both precisions, then the baselines
+  static const char *const models[] = {"cm-cd-clnn", "cm-cd-clnn", "mlp-cd-clnn", "in-cp-clnn",
+                                       "in-cp-sp"};
+  for (int run = 0; status == CAROM_OK && run < 5; run++) {
+    const bool single = run > 0, ours = run < 2;
     json_t *row = json_object();
     json_object_set_new(row, "scene", json_string(tasks[k].scene));
+    json_object_set_new(row, "model", json_string(models[run]));
     json_object_set_new(row, "precision", json_string(single ? "single" : "double"));
     json_object_set_new(row, "kernels", json_string(kernels_in_use()->name));
-    status = measure(system, dataset, single, options->seconds, row, error);
+    status = measure(system, dataset, models[run], single, options->seconds, row, error);
+    // of the published implementation there is a time for its contact model alone
+    const double ms = json_real_value(json_object_get(row, "ms"));
     if (status == CAROM_OK)
-      json_object_set_new(
-          row, "reference_ratio",
-          json_real(1e3 * tasks[k].reference / json_real_value(json_object_get(row, "ms"))));
+      json_object_set_new(row, "reference_ratio",
+                          ours ? json_real(1e3 * tasks[k].reference / ms) : json_null());
     json_array_append_new(rows, row);
   }
   carom_dataset_destroy(dataset);

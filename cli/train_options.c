@@ -23,7 +23,7 @@ static const struct argp_option options[] = {
      0},
     {"resume", KEY_RESUME, NULL, 0, "go on with the run in DIR from its last checkpoint", 0},
     {"model", KEY_MODEL, "NAME", 0,
-     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn or cmr-cd-chnn: see below", 2},
+     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn, cmr-cd-chnn, or a baseline: see below", 2},
     {"seed", KEY_SEED, "S", 0,
      "seed of the data, the initial parameters and the order of the chunks (0)", 3},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
@@ -122,7 +122,14 @@ static const char help[] =
     "  cmr   contact model: regularised, with A + epsilon I in the place of A\n"
     "  cd    collision detection is given: the scene knows the shapes\n"
     "  clnn  constrained Lagrangian network: motion in positions and velocities\n"
-    "  chnn  constrained Hamiltonian network: motion in positions and momenta\n\n"
+    "  chnn  constrained Hamiltonian network: motion in positions and momenta\n"
+    "Its baselines have a network in the place of the contact model and learn from pairs of "
+    "consecutive states, --batch counting pairs:\n"
+    "  mlp   a perceptron changes velocities where contacts are active\n"
+    "  in    an interaction network changes them after every step\n"
+    "  cp    the scene's friction and restitution are given to it\n"
+    "  sp    so are its masses and forces: it is the whole motion\n"
+    "  mlp-cd-clnn, in-cp-clnn, in-cp-sp\n\n"
     "Example:\n  carom train cp3 -o runs/cp3 && carom evaluate runs/cp3";
 static struct argp argp = {
     .options = options, .parser = parse, .args_doc = "SCENE -o DIR\n--resume -o DIR", .doc = help};

@@ -13,6 +13,7 @@
 #include "learn/model.h"
 #include "learn/trainer.h"
 #include "support/differences.h"
+#include "support/quick.h"
 
 static const carom_baseline kinds[] = {CAROM_BASELINE_MLP_CLNN, CAROM_BASELINE_IN_CLNN,
                                        CAROM_BASELINE_IN};
@@ -228,7 +229,8 @@ static double array_error(loss_case *c, int index, const double *gradient, rng *
 
 static void test_loss_derivatives(void **state) {
   (void)state;
-  for (int k = 0; k < SCENES; k++) {
+  // one scene tells valgrind as much as five
+  for (int k = 0; k < (repeats(SCENES) < SCENES ? 1 : SCENES); k++) {
     carom_system *s = load(scenes[k]);
     carom_dataset *data = make_data(s, 4);
     for (int kind = 0; kind < KINDS; kind++) {
@@ -403,7 +405,7 @@ static void test_loss_of_pairs(void **state) {
 static void test_same_bits_from_any_threads(void **state) {
   (void)state;
   carom_system *s = load("bd5");
-  carom_dataset *data = make_data(s, 60);
+  carom_dataset *data = make_data(s, repeats(60) < 20 ? 20 : 60);
   for (int kind = 0; kind < KINDS; kind++) {
     carom_model *m = make(s, kind, true);
     const size_t count = (size_t)m->parameter_count;
@@ -411,7 +413,7 @@ static void test_same_bits_from_any_threads(void **state) {
     carom_error error;
     for (int k = 0; k < 2; k++) {
       carom_model_set_threads(m, 1 + 2 * k);
-      assert_int_equal(carom_model_loss(m, &data->train, 240, NULL, &loss[k],
+      assert_int_equal(carom_model_loss(m, &data->train, 4 * data->train.count, NULL, &loss[k],
                                         gradient + (size_t)k * count, NULL, &error),
                        CAROM_OK);
     }
@@ -428,7 +430,7 @@ static carom_trainer *make_trainer(carom_model *m, const carom_dataset *data) {
   carom_trainer_options o = carom_trainer_default_options();
   carom_trainer *t;
   carom_error error;
-  o.epochs = 30;
+  o.epochs = repeats(30);
   o.batch = 16;
   o.search_every = 2;
   if (carom_trainer_create(m, data, &o, &t, &error) != CAROM_OK) fail_msg("%s", error.message);
@@ -448,12 +450,14 @@ static void test_training(void **state) {
     carom_error error;
     assert_int_equal(carom_trainer_describe(a).batches, 7); // 100 pairs
     assert_int_equal(carom_trainer_epoch(a, &first, &error), CAROM_OK);
-    for (int k = 1; k < 30; k++) assert_int_equal(carom_trainer_epoch(a, &last, &error), CAROM_OK);
+    for (int k = 1; k < repeats(30); k++)
+      assert_int_equal(carom_trainer_epoch(a, &last, &error), CAROM_OK);
     print_message("%-12s loss %.2e -> %.2e\n", kind_names[kind], first.loss, last.loss);
-    assert_true(last.loss < 0.9 * first.loss);
+    assert_true(last.loss < (repeats(30) == 30 ? 0.9 : 1) * first.loss);
     assert_int_equal(last.moves, 0);
 
-    for (int k = 0; k < 10; k++) assert_int_equal(carom_trainer_epoch(b, NULL, &error), CAROM_OK);
+    for (int k = 0; k < repeats(30) / 2; k++)
+      assert_int_equal(carom_trainer_epoch(b, NULL, &error), CAROM_OK);
     assert_int_equal(carom_trainer_save(b, "baseline.h5", &error), CAROM_OK);
     carom_trainer *c = make_trainer(again, data);
     if (carom_trainer_restore(c, "baseline.h5", &error) != CAROM_OK) fail_msg("%s", error.message);

@@ -15,6 +15,11 @@
 
 static carom_status check_options(const carom_model_options *o, carom_error *error) {
   carom_status status = options_check(&model_option_table, o, error);
+  if (status == CAROM_OK && carom_model_options_name(o)[0] == '\0')
+    status = error_set(error, CAROM_INVALID_ARGUMENT,
+                       "no model has these contact, dynamics and baseline (%d, %d, %d); "
+                       "carom_model_options_by_name sets them together",
+                       (int)o->contact, (int)o->dynamics, (int)o->baseline);
   if (status != CAROM_OK || (o->length_scale > 0) == (o->speed_scale > 0)) return status;
   return error_set(error, CAROM_INVALID_ARGUMENT,
                    "options.length_scale is %g and speed_scale %g, must both be positive or both 0",

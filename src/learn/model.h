@@ -81,8 +81,8 @@ static inline bool model_takes_pairs(const carom_model *m) {
 }
 /* What a loss is taken over: pairs of chunks, or chunks. More than an int are CAROM_INVALID_DATA for a
  * trainer. */
-static inline size_t model_sample_count(const carom_model *m, const carom_chunks *chunks) {
-  return (size_t)chunks->count * (size_t)(model_takes_pairs(m) ? chunks->states - 1 : 1);
+static inline int64_t model_sample_count(const carom_model *m, const carom_chunks *chunks) {
+  return (int64_t)chunks->count * (model_takes_pairs(m) ? chunks->states - 1 : 1);
 }
 
 void loss_batch_free(loss_batch *l);

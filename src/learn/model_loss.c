@@ -172,12 +172,12 @@ static carom_status check_chunks(const carom_model *m, const carom_chunks *chunk
                      "carom_model_loss: %d chunks of %d states; at least one chunk of two states "
                      "is needed",
                      count, chunks->states);
-  const size_t samples = model_sample_count(m, chunks);
+  const int64_t samples = model_sample_count(m, chunks);
   for (int i = 0; i < count; i++) {
     int sample = indices != NULL ? indices[i] : i;
-    if (sample < 0 || (size_t)sample >= samples)
-      return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_loss: no %s %d of %zu",
-                       model_takes_pairs(m) ? "pair" : "chunk", sample, samples);
+    if (sample < 0 || sample >= samples)
+      return error_set(error, CAROM_INVALID_ARGUMENT, "carom_model_loss: no %s %d of %lld",
+                       model_takes_pairs(m) ? "pair" : "chunk", sample, (long long)samples);
   }
   return CAROM_OK;
 }
