@@ -11,6 +11,7 @@ int command_dataset(int argc, char **argv);
 int command_evaluate(int argc, char **argv);
 int command_train(int argc, char **argv);
 int command_reproduce(int argc, char **argv);
+int command_plan(int argc, char **argv);
 int command_view(int argc, char **argv);
 int command_render(int argc, char **argv);
 int command_solve(int argc, char **argv);

@@ -13,7 +13,8 @@ static int group_of(const char *heading) {
   static const struct {
     const char *heading;
     int group;
-  } groups[] = {{"Data", 1}, {"Simulation", 2}, {"Model", 2}, {"Contacts", 3}, {"Training", 3}};
+  } groups[] = {{"Data", 1},     {"Simulation", 2}, {"Model", 2},
+                {"Contacts", 3}, {"Training", 3},   {"Optimiser", 1}};
   for (size_t k = 0; heading != NULL && k < sizeof groups / sizeof groups[0]; k++)
     if (strcmp(groups[k].heading, heading) == 0) return groups[k].group;
   return 0;
@@ -43,6 +44,7 @@ static carom_status try_value(carom_options of, const char *name, const char *te
     carom_model_options model;
     carom_trainer_options trainer;
     carom_evaluation_options evaluation;
+    carom_plan_options plan;
   } any = {0};
   return carom_option_set(of, &any, name, text, error);
 }

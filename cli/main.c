@@ -28,6 +28,7 @@ static const command commands[] = {
     {"evaluate", command_evaluate, "errors of a trained model, what it learned beside the truth",
      true},
     {"reproduce", command_reproduce, "the paper's experiments and tables", true},
+    {"plan", command_plan, "starts, controls and parameters that reach something", false},
     {"view", command_view, "a page to look at: motion, contacts, energies, runs, tables", false},
     {"render", command_render, "pictures and animations of trajectories", false},
     {"solve", command_solve, "solve one cone program from a file", false},

@@ -60,4 +60,7 @@
 #include "carom/run.h"        /* the configuration of a run folder */
 #include "carom/trainer.h"    /* training, stopped and taken up again */
 
+/* planning */
+#include "carom/plan.h" /* starts, controls and parameters that reach something */
+
 #endif

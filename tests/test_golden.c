@@ -326,10 +326,9 @@ static double check_chunk(golden_task *task, const json_t *chunk, bool stopped, 
   options.stop_target_gradient = stopped;
   carom_rollout *rollout;
   carom_error error;
-  assert_int_equal(carom_rollout_create(s, &options, 1, &rollout, &error), CAROM_OK);
   fixed_potential fixed = {{.gradient = fixed_gradient, .gradient_vjp = fixed_gradient_vjp},
                            &task->mechanics};
-  rollout_set_potential(rollout, &fixed.base);
+  assert_int_equal(rollout_create_with(s, &options, &fixed.base, 1, &rollout, &error), CAROM_OK);
   assert_int_equal(carom_rollout_run(rollout, theta, z0, z0 + n, &error), CAROM_OK);
   const double *x = carom_rollout_positions(rollout), *v = carom_rollout_velocities(rollout);
   for (int t = 0; t < states; t++) {

@@ -5,6 +5,7 @@
 #include "io/option_file.h"
 #include "io/run_config.h"
 #include "learn/options.h"
+#include "plan/options.h"
 #include "support/files.h"
 #include "support/messages.h"
 #include "support/systems.h"
@@ -30,6 +31,7 @@ typedef union any_options {
   carom_model_options model;
   carom_trainer_options trainer;
   carom_evaluation_options evaluation;
+  carom_plan_options plan;
 } any_options;
 
 static any_options defaults_of(carom_options of, const carom_system *system) {
@@ -41,6 +43,7 @@ static any_options defaults_of(carom_options of, const carom_system *system) {
     case CAROM_MODEL_OPTIONS: made.model = carom_model_default_options(system); break;
     case CAROM_TRAINER_OPTIONS: made.trainer = carom_trainer_default_options(); break;
     case CAROM_EVALUATION_OPTIONS: made.evaluation = carom_evaluation_default_options(); break;
+    case CAROM_PLAN_OPTIONS: made.plan = carom_plan_default_options(); break;
     case CAROM_OPTIONS_COUNT: break;
   }
   return made;

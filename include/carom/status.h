@@ -16,7 +16,8 @@ typedef enum carom_status {
   CAROM_FILE_ERROR,       /* a file that cannot be opened, read or written */
   CAROM_OUT_OF_MEMORY,
   CAROM_NUMERICAL_FAILURE, /* a state that became non-finite, a constraint matrix that is singular */
-  CAROM_INTERRUPTED        /* the progress callback asked to stop */
+  CAROM_INTERRUPTED,       /* the progress callback asked to stop */
+  CAROM_INVALID_PLAN       /* a plan that is not well-formed or asks for what the scene has not */
 } carom_status;
 
 typedef struct carom_error {

@@ -14,6 +14,7 @@ const char *carom_status_text(carom_status status) {
     case CAROM_OUT_OF_MEMORY: return "out of memory";
     case CAROM_NUMERICAL_FAILURE: return "numerical failure";
     case CAROM_INTERRUPTED: return "interrupted";
+    case CAROM_INVALID_PLAN: return "invalid plan";
   }
   return "unknown status";
 }

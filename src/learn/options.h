@@ -1,6 +1,5 @@
 /* The tables of the options of learning (dataset_options.c, model_options.c, trainer_options.c,
- * evaluation_options.c), and
- * every table there is by the public name of its struct. */
+ * evaluation_options.c). */
 #ifndef CAROM_LEARN_OPTIONS_H
 #define CAROM_LEARN_OPTIONS_H
 
@@ -8,8 +7,5 @@
 
 extern const option_table dataset_option_table, model_option_table, trainer_option_table,
     evaluation_option_table;
-
-/* NULL: `of` is none of its values. */
-const option_table *option_table_of(carom_options of);
 
 #endif

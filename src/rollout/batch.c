@@ -274,8 +274,10 @@ static bool reverse_shard(batch_executor *b, int index, worker *w, tape *t,
   double *potential_bar = b->potential_bars + (size_t)(index - b->own.first) * potential_count;
   memset(theta_bar, 0, sizeof(double) * parameters);
   memset(potential_bar, 0, sizeof(double) * potential_count);
-  return shard_vjp(&b->job, shard_at(b, index), w, t, bars, theta_bar,
-                   potential_count > 0 ? potential_bar : theta_bar);
+  double *of_potential = potential_count > 0  ? potential_bar
+                         : b->fixed_potential ? NULL
+                                              : theta_bar;
+  return shard_vjp(&b->job, shard_at(b, index), w, t, bars, theta_bar, of_potential);
 }
 
 carom_status batch_vjp(batch_executor *b, const batch_cotangents *bars, carom_error *error) {

@@ -29,8 +29,9 @@ typedef struct batch_executor {
   carom_rollout_options impact, resting; /* made of them */
   batch_job job;                         /* points to the options: a batch stays where it is */
   batch_use use;
-  int parameter_count; /* of the engine */
-  int potential_count; /* of a potential that has its own, or 0 */
+  int parameter_count;  /* of the engine */
+  int potential_count;  /* of a potential that has its own, or 0 */
+  bool fixed_potential; /* it has none that anyone asks for */
   int thread_limit;
   int shard_count, thread_count; /* of the last batch_reserve */
   rank_range own;                /* the shards of this rank */

@@ -24,8 +24,8 @@ struct carom_rollout {
 
 /* Everything but the trajectory arrays. */
 static carom_status rollout_make(const carom_system *system, const carom_rollout_options *options,
-                                 int samples, batch_use use, carom_rollout **rollout,
-                                 carom_error *error) {
+                                 const potential *energy, int samples, batch_use use,
+                                 carom_rollout **rollout, carom_error *error) {
   *rollout = NULL;
   carom_status status = options_check(&rollout_option_table, options, error);
   if (status != CAROM_OK) return status;
@@ -37,7 +37,8 @@ static carom_status rollout_make(const carom_system *system, const carom_rollout
   bool ready = mechanics_init(&r->mechanics, system);
   carom_rollout_options chosen = *options;
   if (chosen.shard_size > samples) chosen.shard_size = samples;
-  batch_init(&r->batch, &r->mechanics, &scene_potential, 0, &chosen, use);
+  batch_init(&r->batch, &r->mechanics, energy, 0, &chosen, use);
+  r->batch.fixed_potential = energy != &scene_potential;
   status = ready ? batch_reserve(&r->batch, samples, use != BATCH_FORWARD, error)
                  : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a rollout");
   if (status != CAROM_OK) {
@@ -54,7 +55,14 @@ carom_status carom_rollout_create(const carom_system *system, const carom_rollou
   REQUIRE(system, error);
   REQUIRE(options, error);
   REQUIRE(rollout, error);
-  carom_status status = rollout_make(system, options, batch, BATCH_REVERSE_LATER, rollout, error);
+  return rollout_create_with(system, options, &scene_potential, batch, rollout, error);
+}
+
+carom_status rollout_create_with(const carom_system *system, const carom_rollout_options *options,
+                                 const potential *energy, int batch, carom_rollout **rollout,
+                                 carom_error *error) {
+  carom_status status =
+      rollout_make(system, options, energy, batch, BATCH_REVERSE_LATER, rollout, error);
   if (status != CAROM_OK) return status;
   carom_rollout *r = *rollout;
   size_t states = size_multiply((size_t)batch, (size_t)options->steps + 1);
@@ -83,10 +91,6 @@ void carom_rollout_destroy(carom_rollout *r) {
   free(r->owned_u);
   free(r->u_bar);
   free(r);
-}
-
-void rollout_set_potential(carom_rollout *rollout, const potential *other) {
-  rollout->batch.job.integrator.potential = other;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -303,7 +307,8 @@ carom_status carom_system_simulate(const carom_system *system, const carom_rollo
   REQUIRE(x, error);
   REQUIRE(v, error);
   carom_rollout *r;
-  carom_status status = rollout_make(system, options, batch, BATCH_FORWARD, &r, error);
+  carom_status status =
+      rollout_make(system, options, &scene_potential, batch, BATCH_FORWARD, &r, error);
   if (status != CAROM_OK) return status;
   r->states = (batch_states){.x = x, .v = v, .contacts = contacts};
   status = rollout_execute(r, theta, x0, v0, error);

@@ -4,9 +4,12 @@
 
 #include "physics/potential.h"
 
-/* Replaces the scene's potential (gravity and springs) by another, which must outlive the rollout.
- * Its gradient_vjp gets theta_bar for the cotangents of its parameters. */
-void rollout_set_potential(carom_rollout *rollout, const potential *other);
+/* carom_rollout_create with another potential in place of the scene's (gravity and springs), which must
+ * outlive the rollout. It has no parameters as far as the rollout knows: theta's cotangents are those of
+ * the engine alone. */
+carom_status rollout_create_with(const carom_system *system, const carom_rollout_options *options,
+                                 const potential *energy, int batch, carom_rollout **rollout,
+                                 carom_error *error);
 
 /* How often memory has been asked of the system by workers and tapes so far: constant once warm. */
 long rollout_allocations(const carom_rollout *rollout);

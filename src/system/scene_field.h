@@ -27,7 +27,8 @@ typedef struct scene_reader {
   const char *text;
   size_t length;
   carom_error *error;
-  carom_status status; /* CAROM_OK until the first failure */
+  carom_status status;  /* CAROM_OK until the first failure */
+  carom_status failure; /* what a failure is; CAROM_OK: CAROM_INVALID_SCENE */
   carom_system *system;
   json_t *names;                /* id -> kind + NAME_KIND_COUNT * index */
   int shape_point_count;        /* of all bodies so far */
@@ -51,6 +52,9 @@ void scene_fail(const scene_node *node, const char *format, ...)
 
 /* The line on which a node's value stands, counted from 1; of its parent if it is absent. */
 int scene_line(const scene_node *node);
+
+/* The text of a node's value, which is there; *length bytes. */
+const char *scene_value_text(const scene_node *node, size_t *length);
 
 /* Walking. A member that is absent has value NULL; no failure. */
 scene_node scene_member(const scene_node *object, const char *key);

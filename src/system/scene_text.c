@@ -88,6 +88,13 @@ int scene_line(const scene_node *node) {
   return line;
 }
 
+const char *scene_value_text(const scene_node *node, size_t *length) {
+  const char *begin = find_node(node), *end = node->reader->text + node->reader->length;
+  if (node->key != NULL) begin = skip_space(skip_space(skip_string(begin, end), end) + 1, end);
+  *length = (size_t)(skip_value(begin, end) - begin);
+  return begin;
+}
+
 // writes "bodies[2].mass" and returns the length
 static size_t write_path(const scene_node *node, char *buffer, size_t size) {
   if (node->parent == NULL) {
@@ -114,9 +121,9 @@ void scene_fail(const scene_node *node, const char *format, ...) {
   va_end(arguments);
   char path[256];
   size_t length = write_path(node, path, sizeof path);
-  reader->status =
-      error_set(reader->error, CAROM_INVALID_SCENE, "%.200s:%d: %s%s%s", reader->origin,
-                scene_line(node), path, length > 0 ? ": " : "", message);
+  const carom_status failure = reader->failure != CAROM_OK ? reader->failure : CAROM_INVALID_SCENE;
+  reader->status = error_set(reader->error, failure, "%.200s:%d: %s%s%s", reader->origin,
+                             scene_line(node), path, length > 0 ? ": " : "", message);
 }
 
 scene_quoted scene_quote(const char *text) {
