@@ -1,5 +1,5 @@
 # What `cmake --install` puts where: headers, both libraries, the program, a pkg-config file, a CMake
-# package and, under share/carom, the scenes, the schema and the documents.
+# package and, under share/carom, the scenes, the plans, the schemas and the documents.
 include(CMakePackageConfigHelpers)
 set(CAROM_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/carom)
 set(CAROM_DATA_DIR ${CMAKE_INSTALL_DATADIR}/carom)
@@ -34,7 +34,7 @@ string(REGEX REPLACE "/$" "" CAROM_PC_TO_PREFIX "${CAROM_PC_TO_PREFIX}")
 configure_file(cmake/carom.pc.in ${PROJECT_BINARY_DIR}/carom.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/carom.pc DESTINATION ${CAROM_PC_DIR})
 
-foreach(folder scenes docs)
+foreach(folder scenes plans docs)
   if(EXISTS ${PROJECT_SOURCE_DIR}/${folder})
     install(DIRECTORY ${folder} DESTINATION ${CAROM_DATA_DIR})
   endif()

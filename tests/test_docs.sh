@@ -6,7 +6,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 source tests/support/checks.sh
 
-folders=(include src cli bench tests examples scenes cmake scripts docs)
+folders=(include src cli bench tests examples scenes plans cmake scripts docs)
 words=$folder/words
 {
   grep -rhoE '[A-Za-z_][A-Za-z0-9_]*' include src cli bench tests examples cmake scripts \

@@ -1,8 +1,8 @@
 /* Bad calls of the public interface: every function of carom.h with each of its pointers NULL in
  * turn, each of its counts and indices negative and as large as can be, each enum none of its values,
  * each double no number, and each field of the options it takes likewise. What a function makes holds
- * garbage before the call. A function without a row in support/engine_calls.c or learning_calls.c is
- * noticed, and so is an argument that its row does not pass on. */
+ * garbage before the call. A function without a row in support/engine_calls.c, learning_calls.c or
+ * plan_calls.c is noticed, and so is an argument that its row does not pass on. */
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -19,6 +19,7 @@
 
 #include "contact/cone_options.h"
 #include "learn/options.h"
+#include "plan/options.h"
 #include "rollout/rollout_options.h"
 #include "support/files.h"
 #include "support/header_text.h"
@@ -59,7 +60,8 @@ static bool has_word(const char *words, const char *word) {
 static outcome call(const function *f, trial *t) {
   const public_call *row = public_call_of(f->name);
   if (row == NULL) {
-    fail_msg("%s has no row in tests/support/engine_calls.c or learning_calls.c", f->name);
+    fail_msg("%s has no row in tests/support/engine_calls.c, learning_calls.c or plan_calls.c",
+             f->name);
     return (outcome){.status = CAROM_OK};
   }
   const outcome o = row->try(t);
@@ -78,7 +80,7 @@ static void every_function_has_a_row(void **state) {
   assert_true(declared.count > 90);
   for (int i = 0; i < declared.count; i++)
     if (public_call_of(declared.functions[i].name) == NULL)
-      fail_msg("%s has no row in tests/support/engine_calls.c or learning_calls.c",
+      fail_msg("%s has no row in tests/support/engine_calls.c, learning_calls.c or plan_calls.c",
                declared.functions[i].name);
   for (int i = 0; public_call_at(i) != NULL; i++) {
     bool found = false;
@@ -236,6 +238,7 @@ static const option_table *table_of(const char *type) {
       {"carom_model_options", &model_option_table},
       {"carom_trainer_options", &trainer_option_table},
       {"carom_evaluation_options", &evaluation_option_table},
+      {"carom_plan_options", &plan_option_table},
   };
   for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
     if (strcmp(tables[i].type, type) == 0) return tables[i].table;

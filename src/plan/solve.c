@@ -45,7 +45,7 @@ const char *carom_plan_stop_text(carom_plan_stop stop) {
   switch (stop) {
     case CAROM_PLAN_ITERATIONS: return "all iterations used";
     case CAROM_PLAN_GOAL: return "goal reached";
-    case CAROM_PLAN_GRADIENT: return "gradient is small";
+    case CAROM_PLAN_GRADIENT: return "the gradient vanishes";
     case CAROM_PLAN_NO_DESCENT: return "no step goes further down";
     case CAROM_PLAN_INTERRUPTED: return "interrupted";
   }

@@ -29,18 +29,17 @@ void *spoilt_options(const trial *t, void *options) {
 }
 
 const public_call *public_call_at(int index) {
-  const public_call *row = engine_calls;
-  while (row->function != NULL && index > 0) row++, index--;
-  if (row->function != NULL) return row;
-  row = learning_calls;
-  while (row->function != NULL && index > 0) row++, index--;
-  return row->function != NULL ? row : NULL;
+  const public_call *const tables[] = {engine_calls, learning_calls, plan_calls};
+  for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++)
+    for (const public_call *row = tables[k]; row->function != NULL; row++)
+      if (index-- == 0) return row;
+  return NULL;
 }
 
 const public_call *public_call_of(const char *function) {
-  for (int i = 0; public_call_at(i) != NULL; i++)
-    if (strcmp(public_call_at(i)->function, function) == 0) return public_call_at(i);
-  return NULL;
+  const public_call *row = public_call_at(0);
+  for (int i = 1; row != NULL && strcmp(row->function, function) != 0; i++) row = public_call_at(i);
+  return row;
 }
 
 // what reading functions read
@@ -77,10 +76,12 @@ void public_calls_prepare(void) {
   have.dataset = make_dataset();
   have.model = make_model();
   have.trainer = make_trainer();
+  have.plan = make_plan_object();
   write_files();
 }
 
 void public_calls_finish(void) {
+  carom_plan_destroy(have.plan);
   carom_evaluation_destroy(have.evaluation);
   carom_trainer_destroy(have.trainer);
   carom_model_destroy(have.model);

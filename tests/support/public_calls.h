@@ -1,7 +1,7 @@
 /* Calls of every public function with one argument spoilt: a pointer that is NULL, an int, enum or
  * double out of range, one field of a struct of options. A new function takes a thunk, which passes
- * pointers by P, options by O, ints and enums by N, doubles by D, and a line in the table of engine_calls.c or
- * learning_calls.c. */
+ * pointers by P, options by O, ints and enums by N, doubles by D, and a line in the table of engine_calls.c,
+ * learning_calls.c or plan_calls.c. */
 #ifndef CAROM_TESTS_PUBLIC_CALLS_H
 #define CAROM_TESTS_PUBLIC_CALLS_H
 
@@ -18,6 +18,7 @@ typedef struct call_objects {
   carom_model *model;
   carom_trainer *trainer;
   carom_evaluation *evaluation;
+  carom_plan *plan;
   carom_cone_solver *solver;
   double theta[MOST_NUMBERS], x0[MOST_NUMBERS], v0[MOST_NUMBERS];
   double x[MOST_NUMBERS], v[MOST_NUMBERS];
@@ -42,6 +43,7 @@ carom_controls some_controls(void);
 carom_dataset *make_dataset(void);
 carom_model *make_model(void);
 carom_trainer *make_trainer(void);
+carom_plan *make_plan_object(void);
 
 /* What out-pointers hold before a call. */
 extern void *const garbage;
@@ -85,9 +87,9 @@ typedef struct public_call {
   { "carom_" #name, try_##name, optional, trusted }
 #define ROW(name, optional) TRUSTING_ROW(name, optional, "")
 
-/* The tables of systems, cone programs and rollouts, and of data, models and training; a row without
- * a name ends them. */
-extern const public_call engine_calls[], learning_calls[];
+/* The tables of systems, cone programs and rollouts, of data, models and training, and of plans; a row
+ * without a name ends them. */
+extern const public_call engine_calls[], learning_calls[], plan_calls[];
 
 /* By index, and by name; NULL if there is none. */
 const public_call *public_call_at(int index);
