@@ -73,9 +73,10 @@ static const char help[] =
     "unless the plan or --contact-time says otherwise: that is where gradients through them are "
     "right. "
     "Options of optimiser and simulation are the plan's unless they are given."
-    "\vExamples:\n"
-    "  carom plan two-balls -o two-balls.h5 && carom view two-balls.h5 -o two-balls.html\n"
-    "  carom train bd1 -o runs/bd1 && carom plan hit --properties runs/bd1 -o hit.h5";
+    "\vExample:\n"
+    "  carom plan two-balls -o two-balls.h5\n"
+    "  carom view two-balls.h5 -o two-balls.html\n"
+    "  carom plan hit --properties runs/bd1 -o hit.h5";
 static struct argp argp = {.options = options, .parser = parse, .args_doc = "PLAN", .doc = help};
 
 /* ---- work ---- */

@@ -205,8 +205,9 @@ static void bodies_in_space_have_theirs(void **state) {
   static const char *const terms[] = {
       "{\"term\": \"position\", \"body\": \"top\", \"target\": [1, 1, 0.3]}",
       "{\"term\": \"rate\", \"body\": \"top\", \"target\": [1, 0, 2]}",
-      "{\"term\": \"velocity\", \"body\": \"top\", \"at\": {\"contact\": \"ground\", \"side\": "
-      "\"after\"}}",
+      "{\"term\": \"velocity\", \"body\": \"top\","
+      " \"at\": {\"contact\": \"ground\", \"side\": \"after\"}},"
+      "{\"term\": \"velocity\", \"body\": \"top\"}",
   };
   for (size_t k = 0; k < sizeof terms / sizeof terms[0]; k++)
     check_gradient(space_scene, "[]", space_unknowns, terms[k], "", ALLOWED);
