@@ -81,6 +81,13 @@ json_t *page_numbers(page_document *d, const double *values, int rows, int colum
                    "rows", rows, "columns", columns);
 }
 
+// whether 24 bits of the whole extent are too coarse for how a motion begins: it flew apart later
+static bool flies_apart(const double *values, int rows, int columns, double step) {
+  double size = 0;
+  for (int i = 0; i < (rows < 10 ? rows : 10) * columns; i++) size = fmax(size, fabs(values[i]));
+  return step > 1e-5 * size;
+}
+
 json_t *page_motion(page_document *d, const double *values, int rows, int columns) {
   const double STEPS = 16777215.0; // 2^24 - 1
   const size_t count = (size_t)rows * (size_t)columns;
@@ -91,6 +98,8 @@ json_t *page_motion(page_document *d, const double *values, int rows, int column
   }
   if (!(low <= high)) low = high = 0;
   const double step = high > low ? (high - low) / STEPS : 1;
+  if (high > low && flies_apart(values, rows, columns, step))
+    return page_numbers(d, values, rows, columns, false);
   const size_t begin = d->size;
   unsigned char *at = reserve(d, 4 * count);
   for (int c = 0; at != NULL && c < columns; c++) {
