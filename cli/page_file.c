@@ -157,7 +157,7 @@ static void add_array_table(page_document *d, const motion_set *set) {
     if (is_motion_name(a->name)) continue;
     shape_text(a, shape, sizeof shape);
     values_text(a, values, sizeof values);
-    json_array_append_new(rows, json_pack("[s s s]", a->name, shape, values));
+    json_array_append_new(rows, json_pack("[o s s]", page_text(a->name), shape, values));
   }
   if (json_array_size(rows) == 0) {
     json_t *tables = json_object_get(d->root, "tables");
@@ -221,7 +221,7 @@ static bool name_is_taken(const page_document *d, const char *name) {
 static void motion_file_name(const page_document *d, const char *path, char *name, size_t size) {
   path_name(path, name, size);
   if (name_is_taken(d, name)) snprintf(name, size, "%s", path);
-  for (int k = 2; name_is_taken(d, name); k++) snprintf(name, size, "%s (%d)", path, k);
+  for (int k = 2; k < 100 && name_is_taken(d, name); k++) snprintf(name, size, "%s (%d)", path, k);
 }
 
 // a file that is laid over those that are there
@@ -230,7 +230,7 @@ static void join_document(page_document *d, const motion_set *set, const char *p
   char title[600];
   const char *before = json_string_value(json_object_get(d->root, "title"));
   snprintf(title, sizeof title, "%s, %s", before, name);
-  json_object_set_new(d->root, "title", json_string(title));
+  json_object_set_new(d->root, "title", page_text(title));
   page_fact(d, "File", "%s: %d of %d samples, %d states, %g apart", path, set->sample_count,
             set->sample_total, set->items[0].states, set->dt);
 }

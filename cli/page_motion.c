@@ -302,8 +302,8 @@ static carom_status add_track(page_document *d, const motion_set *set, const mot
   add_impulses(d, series, m, &found, values);
   add_error(d, series, set, m, values);
   json_t *track =
-      json_pack("{ss ss ss si so so so so}", "sample", m->name, "role", m->role, "file", file,
-                "states", m->states, "dt", json_number(set->dt), "x",
+      json_pack("{ss ss so si so so so so}", "sample", m->name, "role", m->role, "file",
+                page_text(file), "states", m->states, "dt", json_number(set->dt), "x",
                 page_motion(d, m->x, m->states, set->info.point_count * set->info.dimension),
                 "series", series, "events", events_json(d, set, &found));
   motion_contacts_free(&found);

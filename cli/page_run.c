@@ -391,7 +391,7 @@ static void fill_document(page_document *d, const run_input *run) {
   static const char *const columns[] = {"setting", "value", NULL};
   json_object_set_new(d->root, "scene", page_scene(run->system));
   json_object_set_new(d->root, "summary", summary_json(run));
-  json_object_set_new(d->root, "path", json_string(run->folder));
+  json_object_set_new(d->root, "path", page_text(run->folder));
   add_run_facts(d, run);
   add_metrics(d, run);
   add_evaluation(d, run);
