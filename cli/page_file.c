@@ -3,6 +3,7 @@
 #include "cli/page_input.h"
 #include "cli/page_motion.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,9 +59,9 @@ static bool wants_log(const carom_array *a) {
   return high > 10 * low;
 }
 
-// words for names in files: "gradient_norm" -> "gradient norm"
+// words for names in files: "gradient_norm" -> "Gradient norm"
 static void readable(const char *name, char *text, size_t size) {
-  snprintf(text, size, "%s", name);
+  snprintf(text, size, "%c%s", toupper((unsigned char)name[0]), name[0] != '\0' ? name + 1 : "");
   for (char *at = text; *at != '\0'; at++)
     if (*at == '_') *at = ' ';
 }

@@ -18,6 +18,7 @@ const GROUPS: [string, string, string, boolean][] = [
   ['error', 'Error against the truth', 'relative error', true],
   ['gap', 'Smallest gaps', 'gap', false],
   ['impulse', 'Impulses', 'impulse', false],
+  ['control', 'Controls', 'force, torque', false],
 ];
 
 const trackName = (t: Track, files: boolean): string =>
