@@ -13,20 +13,39 @@
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
+// how many bytes of UTF-8 begin here: 0 if none do
+static size_t sequence_length(const char *at) {
+  for (size_t n = 1; n <= 4 && at[n - 1] != '\0'; n++) {
+    json_t *piece = json_stringn(at, n);
+    json_decref(piece);
+    if (piece != NULL) return n;
+  }
+  return 0;
+}
+
+json_t *page_text(const char *text) {
+  static const char unknown[] = "\xef\xbf\xbd";
+  char *clean = malloc(3 * strlen(text) + 1), *to = clean;
+  if (clean == NULL) return NULL;
+  for (const char *at = text; *at != '\0';) {
+    const size_t n = sequence_length(at);
+    to = mempcpy(to, n > 0 ? at : unknown, n > 0 ? n : 3);
+    at += n > 0 ? n : 1;
+  }
+  json_t *result = json_stringn(clean, (size_t)(to - clean));
+  free(clean);
+  return result;
+}
+
 page_document *page_add(page *p, const char *kind, const char *title) {
   page_document *documents = realloc(p->documents, sizeof *documents * (size_t)(p->count + 1));
   if (documents == NULL) return NULL;
   p->documents = documents;
   page_document *d = &documents[p->count];
-  *d = (page_document){.root = json_pack("{ss ss ss s[] s[] s[] s[]}", "kind", kind, "title", title,
-                                         "carom_version", carom_version(), "facts", "tables",
-                                         "charts", "tracks")};
-  if (d->root == NULL) {
-    // a title that is no UTF-8
-    d->root = json_pack("{ss ss ss s[] s[] s[] s[]}", "kind", kind, "title", "(unreadable name)",
-                        "carom_version", carom_version(), "facts", "tables", "charts", "tracks");
-    if (d->root == NULL) return NULL;
-  }
+  *d = (page_document){.root = json_pack("{ss so ss s[] s[] s[] s[]}", "kind", kind, "title",
+                                         page_text(title), "carom_version", carom_version(),
+                                         "facts", "tables", "charts", "tracks")};
+  if (d->root == NULL) return NULL;
   p->count++;
   return d;
 }
@@ -81,6 +100,13 @@ json_t *page_numbers(page_document *d, const double *values, int rows, int colum
                    "rows", rows, "columns", columns);
 }
 
+// whether 24 bits of the whole extent are too coarse for how a motion begins: it flew apart later
+static bool flies_apart(const double *values, int rows, int columns, double step) {
+  double size = 0;
+  for (int i = 0; i < (rows < 10 ? rows : 10) * columns; i++) size = fmax(size, fabs(values[i]));
+  return step > 1e-5 * size;
+}
+
 json_t *page_motion(page_document *d, const double *values, int rows, int columns) {
   const double STEPS = 16777215.0; // 2^24 - 1
   const size_t count = (size_t)rows * (size_t)columns;
@@ -91,6 +117,8 @@ json_t *page_motion(page_document *d, const double *values, int rows, int column
   }
   if (!(low <= high)) low = high = 0;
   const double step = high > low ? (high - low) / STEPS : 1;
+  if (high > low && flies_apart(values, rows, columns, step))
+    return page_numbers(d, values, rows, columns, false);
   const size_t begin = d->size;
   unsigned char *at = reserve(d, 4 * count);
   for (int c = 0; at != NULL && c < columns; c++) {
@@ -112,12 +140,13 @@ json_t *page_motion(page_document *d, const double *values, int rows, int column
 /* ---- facts, tables, charts ------------------------------------------------------------------- */
 
 void page_fact(page_document *d, const char *label, const char *format, ...) {
-  char text[512];
+  char text[2048];
   va_list arguments;
   va_start(arguments, format);
   vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
-  json_array_append_new(json_object_get(d->root, "facts"), json_pack("[s s]", label, text));
+  json_array_append_new(json_object_get(d->root, "facts"),
+                        json_pack("[s o]", label, page_text(text)));
 }
 
 json_t *page_table(page_document *d, const char *title, const char *note,

@@ -40,6 +40,9 @@ typedef struct page {
 page_document *page_add(page *p, const char *kind, const char *title);
 void page_free(page *p);
 
+/* Text of the outside as JSON; bytes that are no UTF-8 (a name of a file may have them) become U+FFFD. */
+json_t *page_text(const char *text);
+
 /* Arrays; the result describes it in the JSON. Values [rows][columns] are `stride` apart in a row. */
 json_t *page_numbers(page_document *d, const double *values, int rows, int columns, bool precise);
 json_t *page_motion(page_document *d, const double *values, int rows, int columns);

@@ -3,6 +3,7 @@
 #include "cli/page_input.h"
 #include "cli/page_motion.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -58,9 +59,9 @@ static bool wants_log(const carom_array *a) {
   return high > 10 * low;
 }
 
-// words for names in files: "gradient_norm" -> "gradient norm"
+// words for names in files: "gradient_norm" -> "Gradient norm"
 static void readable(const char *name, char *text, size_t size) {
-  snprintf(text, size, "%s", name);
+  snprintf(text, size, "%c%s", toupper((unsigned char)name[0]), name[0] != '\0' ? name + 1 : "");
   for (char *at = text; *at != '\0'; at++)
     if (*at == '_') *at = ' ';
 }
@@ -157,7 +158,7 @@ static void add_array_table(page_document *d, const motion_set *set) {
     if (is_motion_name(a->name)) continue;
     shape_text(a, shape, sizeof shape);
     values_text(a, values, sizeof values);
-    json_array_append_new(rows, json_pack("[s s s]", a->name, shape, values));
+    json_array_append_new(rows, json_pack("[o s s]", page_text(a->name), shape, values));
   }
   if (json_array_size(rows) == 0) {
     json_t *tables = json_object_get(d->root, "tables");
@@ -207,19 +208,46 @@ static page_document *begin_document(page *p, const motion_set *set, const char 
   return d;
 }
 
+// whether a motion of the document is already called after this file
+static bool name_is_taken(const page_document *d, const char *name) {
+  size_t k;
+  const json_t *track;
+  json_array_foreach(
+      json_object_get(d->root, "tracks"), k,
+      track) if (strcmp(json_string_value(json_object_get(track, "file")), name) == 0) return true;
+  return false;
+}
+
+// what motions of a file are called: its name; where that is taken its path, then a number behind it
+static void motion_file_name(const page_document *d, const char *path, char *name, size_t size) {
+  path_name(path, name, size);
+  if (name_is_taken(d, name)) snprintf(name, size, "%s", path);
+  for (int k = 2; k < 100 && name_is_taken(d, name); k++) snprintf(name, size, "%s (%d)", path, k);
+}
+
+// a file that is laid over those that are there
+static void join_document(page_document *d, const motion_set *set, const char *path,
+                          const char *name) {
+  char title[600];
+  const char *before = json_string_value(json_object_get(d->root, "title"));
+  snprintf(title, sizeof title, "%s, %s", before, name);
+  json_object_set_new(d->root, "title", page_text(title));
+  page_fact(d, "File", "%s: %d of %d samples, %d states, %g apart", path, set->sample_count,
+            set->sample_total, set->items[0].states, set->dt);
+}
+
 carom_status page_add_file(page *p, const char *path, const motion_choice *choice,
                            carom_error *error) {
   motion_set set;
-  char name[256];
+  char name[512];
   carom_status status = motion_set_read(path, choice, &set, error);
   if (status != CAROM_OK) return status;
   page_document *d = joinable(p, &set);
-  if (d != NULL) {
-    add_facts(d, &set, path, "trajectories");
-  } else {
-    d = begin_document(p, &set, path);
-  }
-  status = d != NULL ? page_add_tracks(d, &set, path_name(path, name, sizeof name), error)
+  const bool joins = d != NULL;
+  if (!joins) d = begin_document(p, &set, path);
+  if (d != NULL) motion_file_name(d, path, name, sizeof name);
+  if (joins) join_document(d, &set, path, name);
+  status = d != NULL ? page_add_tracks(d, &set, name, error)
                      : carom_error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   motion_set_free(&set);
   return status;

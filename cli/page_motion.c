@@ -4,6 +4,7 @@
 #include "cli/output.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- the scene ------------------------------------------------------------------------------- */
@@ -286,6 +287,26 @@ static void add_error(page_document *d, json_t *series, const motion_set *set, c
   add_series(d, series, "error", "relative error of the state", values, m->states);
 }
 
+// forces and torques of each time step, at the state that it begins with
+static void add_controls(page_document *d, json_t *series, const motion_set *set, const motion *m,
+                         double *values) {
+  enum { MOST_LINES = 12 };
+  const int size = set->info.control_size;
+  if (m->u == NULL || size > MOST_LINES) return;
+  for (int c = 0; c < set->info.control_count; c++) {
+    const carom_control_info control = carom_system_control(set->system, c);
+    for (int i = 0; i < control.size; i++) {
+      char name[128];
+      snprintf(name, sizeof name, "%s%s%.1s", control.id, control.size > 1 ? " " : "",
+               control.size > 1 ? &"xyz"[i] : "");
+      for (int k = 0; k < m->states; k++)
+        values[k] =
+            k + 1 < m->states ? m->u[(size_t)k * (size_t)size + (size_t)(control.first + i)] : NAN;
+      add_series(d, series, "control", name, values, m->states);
+    }
+  }
+}
+
 /* ---- tracks ---------------------------------------------------------------------------------- */
 
 static carom_status add_track(page_document *d, const motion_set *set, const motion *m,
@@ -301,9 +322,10 @@ static carom_status add_track(page_document *d, const motion_set *set, const mot
   add_energies(d, series, set, m, values);
   add_impulses(d, series, m, &found, values);
   add_error(d, series, set, m, values);
+  add_controls(d, series, set, m, values);
   json_t *track =
-      json_pack("{ss ss ss si so so so so}", "sample", m->name, "role", m->role, "file", file,
-                "states", m->states, "dt", json_number(set->dt), "x",
+      json_pack("{ss ss so si so so so so}", "sample", m->name, "role", m->role, "file",
+                page_text(file), "states", m->states, "dt", json_number(set->dt), "x",
                 page_motion(d, m->x, m->states, set->info.point_count * set->info.dimension),
                 "series", series, "events", events_json(d, set, &found));
   motion_contacts_free(&found);

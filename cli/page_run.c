@@ -99,8 +99,10 @@ static double truth_of(const truth_table *t, const char *name) {
 
 // every column of a family: "friction" and "friction/a|ground", ...
 static void add_property_chart(page_document *d, const run_input *run, const truth_table *truth,
-                               const char *family, const char *title, bool truth_known) {
+                               const char *family, const char *words, bool truth_known) {
   const csv_table *t = &run->metrics;
+  char title[128];
+  snprintf(title, sizeof title, "%s%s", words, truth_known ? " (dashed: true)" : "");
   const size_t length = strlen(family);
   json_t *series = NULL;
   for (int k = 0; k < t->column_count; k++) {
@@ -111,7 +113,7 @@ static void add_property_chart(page_document *d, const run_input *run, const tru
       series = page_chart(
           d,
           &(page_chart_info){
-              .title = title, .x_label = "epoch", .y_label = family, .group = "learned properties"},
+              .title = title, .x_label = "epoch", .y_label = "", .group = "learned properties"},
           column_values(d, t, 0));
     page_series(series, name[length] == '/' ? name + length + 1 : name, column_values(d, t, k),
                 truth_known ? truth_of(truth, name) : NAN);
@@ -119,11 +121,10 @@ static void add_property_chart(page_document *d, const run_input *run, const tru
 }
 
 static void add_metrics(page_document *d, const run_input *run) {
-  static const char *const families[][2] = {
-      {"friction", "Friction \u00b5 (dashed: true)"},
-      {"restitution", "Restitution e (dashed: true)"},
-      {"mass_ratio", "Mass by that of the first body (dashed: true)"},
-      {"moment", "Second moments (dashed: true)"}};
+  static const char *const families[][2] = {{"friction", "Friction \u00b5"},
+                                            {"restitution", "Restitution e"},
+                                            {"mass_ratio", "Mass by that of the first body"},
+                                            {"moment", "Second moments"}};
   if (run->metrics.row_count == 0) return;
   const json_t *known = json_object_get(run->evaluation, "truth_known");
   truth_table truth;
@@ -390,7 +391,7 @@ static void fill_document(page_document *d, const run_input *run) {
   static const char *const columns[] = {"setting", "value", NULL};
   json_object_set_new(d->root, "scene", page_scene(run->system));
   json_object_set_new(d->root, "summary", summary_json(run));
-  json_object_set_new(d->root, "path", json_string(run->folder));
+  json_object_set_new(d->root, "path", page_text(run->folder));
   add_run_facts(d, run);
   add_metrics(d, run);
   add_evaluation(d, run);

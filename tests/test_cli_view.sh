@@ -46,6 +46,12 @@ check "view of a name with markup" "$program" view '<img src=x onerror=alert(1)>
 check "it is escaped" grep -qF '<title>&lt;img src=x onerror=alert(1)&gt;.h5</title>' page.html
 check "and nowhere as it is" sh -c "! grep -qF '<img src=x' page.html"
 
+# a name may be any bytes
+cp bd5.h5 $'no\xffutf.h5'
+check "view of a name that is no UTF-8" "$program" view $'no\xffutf.h5' -o page.html
+mkdir $'runs\xff' && cp -r runs/a $'runs\xff/a'
+check "and of such a folder" "$program" view $'runs\xff/a' -o page.html
+
 # ---- inputs that cannot be shown ----
 : >empty.h5
 head -c 3000 bd5.h5 >cut.h5

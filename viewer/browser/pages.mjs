@@ -30,6 +30,12 @@ export function makePages(program, folder) {
   }
   run('simulate', 'bd5', '--sample', '2', '--seed', '1', '--steps', '80', '--contact', 'cmr', '--quiet', '-o', 'other.h5');
   view('two.html', 'bd5.h5', 'other.h5');
+  // one motion with half as many time steps, and one file of the same name in another folder
+  run('simulate', 'bd1', '--sample', '2', '--seed', '1', '--steps', '50', '--dt', '0.02', '--quiet', '-o', 'coarse.h5');
+  view('steps.html', 'bd1.h5', 'coarse.h5');
+  mkdirSync(join(folder, 'again'), { recursive: true });
+  run('simulate', 'bd1', '--sample', '2', '--seed', '2', '--steps', '100', '--quiet', '-o', 'again/bd1.h5');
+  view('same.html', 'bd1.h5', 'again/bd1.h5');
   run('dataset', 'cp3', '--train', '12', '--val', '4', '--test', '4', '--quiet', '-o', 'data.h5');
   view('data.html', 'data.h5');
   for (const seed of ['0', '1']) {
@@ -40,7 +46,7 @@ export function makePages(program, folder) {
   view('runs.html', 'runs');
   view('evaluation.html', 'runs/seed0/evaluation.h5');
   view('model.html', 'runs/seed0/best.h5');
-  run('gradient', 'bd5', '--init', 'bd5.h5', '--target', 'bd5.h5', '--steps', '100', '--quiet', '-o', 'gradient.h5');
+  run('gradient', 'bd5', '--init', 'bd5.h5', '--target', 'other.h5', '--steps', '80', '--quiet', '-o', 'gradient.h5');
   view('gradient.html', 'gradient.h5');
   writeFileSync(join(folder, 'hostile.json'), JSON.stringify(hostile));
   const name = '<img src=x onerror=window.hacked=5>.h5';

@@ -36,9 +36,11 @@ async function test(name, work) {
   }
 }
 
+// pages of the plane need no WebGL, whose drawing in software takes long
+const plain = await launch({ webgl: false });
 const browser = await launch();
 async function withPage(name, work, options) {
-  const opened = await open(browser, join(folder, `${name}.html`), options);
+  const opened = await open(name.startsWith('gyro') ? browser : plain, join(folder, `${name}.html`), options);
   try {
     await work(opened.page, opened);
     assert.deepEqual(opened.errors, [], 'errors in the console');
@@ -70,7 +72,7 @@ const colourful = (c) => Math.max(...c) - Math.min(...c);
 
 /* ---- every kind of input ---- */
 
-for (const name of [...SCENES, 'two', 'data', 'run', 'runs', 'evaluation', 'model', 'gradient', 'hostile'])
+for (const name of [...SCENES, 'two', 'steps', 'same', 'data', 'run', 'runs', 'evaluation', 'model', 'gradient', 'hostile'])
   await test(`${name} loads`, () =>
     withPage(name, async (page) => {
       assert.equal(await page.evaluate(() => document.documentElement.dataset.ready), 'true');
@@ -260,26 +262,66 @@ await test('a run shows losses, properties beside their truth, tables, configura
     for (const part of ['Errors on test data', 'Contacts', 'Configuration']) assert.ok(heads.includes(part), part);
   }));
 
+// what a button lets the browser save; `part` is the page or a part of it
+const saved = async (part, name) => {
+  const page = part.page?.() ?? part;
+  const [download] = await Promise.all([page.waitForEvent('download'), part.getByRole('button', { name }).last().click()]);
+  return readFileSync(await download.path());
+};
+
 await test('plots are saved as SVG, PNG and CSV', () =>
   withPage('run', async (page) => {
-    const saved = async (name) => {
-      const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name }).last().click()]);
-      return readFileSync(await download.path());
-    };
-    const svg = (await saved('Save this plot as SVG')).toString();
+    const svg = (await saved(page, 'Save this plot as SVG')).toString();
     assert.ok(svg.startsWith('<svg') && svg.includes('<path'));
-    assert.equal((await saved('Save this plot as PNG')).subarray(1, 4).toString(), 'PNG');
-    const csv = (await saved('Save these numbers as CSV')).toString();
+    const png = await saved(page, 'Save this plot as PNG');
+    assert.equal(png.subarray(1, 4).toString(), 'PNG');
+    assert.equal(png.readUInt32BE(16), 3 * 640);
+    const csv = (await saved(page, 'Save these numbers as CSV')).toString();
     assert.ok(csv.split('\r\n').length > 3 && csv.includes(','));
-    const positions = (await saved('Save the positions shown as CSV')).toString();
+    const positions = (await saved(page, 'Save the positions shown as CSV')).toString();
     assert.match(positions, /^time,a\.x \(true\),a\.y \(true\)/);
+    assert.equal((await saved(page, 'Save this picture as PNG')).subarray(1, 4).toString(), 'PNG');
+    assert.match((await saved(page, 'Save this table as CSV')).toString(), /^setting,value\r\n/);
   }));
 
-await test('a line of a plot is put away by its name', () =>
+// the numbers of the file, not of the screen
+await test('positions saved as CSV are those of the file', () =>
+  withPage('gyro', async (page) => {
+    const [, ...rows] = (await saved(page, 'Save the positions shown as CSV')).toString().trim().split('\r\n');
+    const truth = numbers('gyro')[0];
+    assert.equal(rows.length, truth.length);
+    for (const k of [0, 37, truth.length - 1])
+      rows[k].split(',').slice(1, 4).forEach((v, i) => assert.ok(Math.abs(Number(v) - truth[k][i]) < 1e-5, rows[k]));
+  }));
+
+await test('a line of a plot is put away by its name, with its truth, also by keys, and is not saved', () =>
   withPage('run', async (page) => {
-    const entry = page.locator('.charts.wide .u-legend .u-series').nth(1);
-    await entry.locator('th').click();
-    assert.ok((await entry.getAttribute('class')).includes('u-off'));
+    const chart = page.locator('.chart', { has: page.locator('.chart-title', { hasText: 'Friction' }) });
+    const entry = chart.locator('.chart-legend button').first();
+    assert.match(await entry.innerText(), /friction\s+0\.\d+ \(0\.5\)/);
+    assert.equal(((await saved(chart, 'SVG')).toString().match(/<path/g) ?? []).length, 2);
+    await entry.focus();
+    await page.keyboard.press('Space');
+    assert.equal(await entry.getAttribute('aria-pressed'), 'false');
+    assert.equal(await motion(page, '(m) => m.player.playing'), false);
+    assert.equal(((await saved(chart, 'SVG')).toString().match(/<path/g) ?? []).length, 0);
+    await entry.click();
+    assert.equal(await entry.getAttribute('aria-pressed'), 'true');
+  }));
+
+await test('legends tell the values of the time that is shown, and under the pointer', () =>
+  withPage('bd5', async (page) => {
+    const chart = page.locator('.chart').first();
+    const total = () => chart.locator('.chart-legend button', { hasText: 'total' }).locator('.value').innerText();
+    const expected = (state) => motion(page, "(m, k) => m.visible()[0].series.find((s) => s.name === 'total').values[k]", state);
+    for (const state of [0, 60]) {
+      await seek(page, state * 0.01);
+      assert.ok(Math.abs(Number(await total()) - (await expected(state))) < 1e-4);
+    }
+    const box = await chart.locator('.u-over').boundingBox();
+    await page.mouse.move(box.x + 1, box.y + 30);
+    await settle(page);
+    assert.ok(Math.abs(Number(await total()) - (await expected(0))) < 1e-4);
   }));
 
 /* ---- what must not happen ---- */
@@ -299,7 +341,7 @@ await test('text does not run as script', () =>
 
 // the policy of the page stops what the viewer itself would let through
 await test('no other script can run in the page', async () => {
-  const opened = await open(browser, join(folder, 'bd1.html'));
+  const opened = await open(plain, join(folder, 'bd1.html'));
   await opened.page.evaluate(() => document.body.append(Object.assign(document.createElement('script'), { textContent: 'window.hacked = 1' })));
   assert.equal(await opened.page.evaluate(() => window.hacked), undefined);
   await opened.close();
@@ -308,13 +350,78 @@ await test('no other script can run in the page', async () => {
 await test('a page that was cut says so', async () => {
   const text = readFileSync(join(folder, 'bd1.html'), 'utf8');
   writeFileSync(join(folder, 'cut.html'), text.replace(/(class="carom-document">.{200})[^<]*/, '$1'));
-  const opened = await open(browser, join(folder, 'cut.html'));
+  const opened = await open(plain, join(folder, 'cut.html'));
   assert.equal(await opened.page.evaluate(() => document.documentElement.dataset.ready), 'failed');
   assert.ok((await opened.page.getByRole('alert').innerText()).includes('cannot be shown'));
   await opened.close();
 });
 
 /* ---- other screens ---- */
+
+await test('names of bodies in space', () =>
+  withPage('gyro', async (page) => {
+    const picture = async () => page.locator('.stage canvas').screenshot();
+    await seek(page, 0.5);
+    const before = await picture();
+    await page.keyboard.press('b');
+    await settle(page);
+    assert.ok(!before.equals(await picture()));
+  }));
+
+await test('the camera moves by keys', () =>
+  withPage('gyro', async (page) => {
+    const view = () => motion(page, '(m) => ({ yaw: m.stage.view.yaw, pitch: m.stage.view.pitch, distance: m.stage.view.distance })');
+    const before = await view();
+    for (const key of ['6', '8', 'z']) await page.keyboard.press(key);
+    const after = await view();
+    assert.ok(after.yaw !== before.yaw && after.pitch !== before.pitch && after.distance < before.distance);
+    await page.keyboard.press('r');
+    assert.deepEqual(await view(), before);
+  }));
+
+await test('motions with other time steps are shown at the same times', () =>
+  withPage('steps', async (page) => {
+    assert.equal(await page.getByRole('slider', { name: 'Time' }).getAttribute('max'), '100');
+    await seek(page, 0.3);
+    const [a, b] = await motion(page, '(m) => [m.bodies(0)[0].position, m.bodies(1)[0].position]');
+    const truth = numbers('bd1')[0];
+    const coarse = JSON.parse(execFileSync(join(build, 'tests', 'make_positions'), ['bd1', join(folder, 'coarse.h5')]).toString())[0];
+    a.forEach((v, i) => assert.ok(Math.abs(v - truth[30][i]) < 1e-5));
+    b.forEach((v, i) => assert.ok(Math.abs(v - coarse[15][i]) < 1e-5));
+    // the distance at that time is that of these two
+    const chart = page.locator('.chart', { hasText: 'Distance from' });
+    const shown = Number(await chart.locator('.value').innerText());
+    assert.ok(Math.abs(shown - Math.hypot(...a.map((v, i) => v - b[i]))) < 1e-3 * shown + 1e-6, String(shown));
+  }));
+
+await test('files of one name are told apart', () =>
+  withPage('same', async (page) => {
+    assert.deepEqual(await page.locator('.legend .chip').allInnerTexts(), ['bd1.h5', 'again/bd1.h5']);
+    assert.ok((await page.locator('h1').innerText()).includes('bd1.h5, again/bd1.h5'));
+  }));
+
+await test('a screen reader is told what is shown, and every control has a name', () =>
+  withPage('bd5', async (page) => {
+    const state = await motion(page, '(m) => m.visible()[0].events.state[0]');
+    await seek(page, state * 0.01);
+    const status = page.locator('[aria-live=polite]');
+    await page.waitForFunction(() => /state \d+; contact /.test(document.querySelector('[aria-live=polite]').textContent));
+    assert.match(await status.innerText(), new RegExp(`state ${state}; contact `));
+    assert.match(await page.locator('.stage canvas').getAttribute('aria-label'), /^Picture of bd5/);
+    const nameless = await page.evaluate(() =>
+      [...document.querySelectorAll('button, input, select, canvas[tabindex], [role=region], figure')].filter((e) => !(e.getAttribute('aria-label') || e.textContent.trim())).length);
+    assert.equal(nameless, 0);
+    assert.equal(await page.evaluate(() => document.documentElement.lang), 'en');
+    assert.equal(await page.locator('h1').count(), 1);
+  }));
+
+await test('a tap tells what is there', () =>
+  withPage('bd5', async (page) => {
+    const box = await page.locator('.stage canvas').boundingBox();
+    const body = (await motion(page, '(m) => m.bodies()'))[2];
+    await page.touchscreen.tap(box.x + body.pixel[0], box.y + body.pixel[1]);
+    assert.ok((await page.locator('.tip').innerText()).includes(body.id));
+  }, { width: 390, height: 780, hasTouch: true }));
 
 await test('a phone: nothing is wider than the screen, fingers zoom', () =>
   withPage('run', async (page) => {
@@ -331,15 +438,13 @@ await test('a phone: nothing is wider than the screen, fingers zoom', () =>
   }, { width: 390, height: 780, hasTouch: true }));
 
 await test('space without WebGL', async () => {
-  const poor = await launch({ webgl: false });
-  const opened = await open(poor, join(folder, 'gyro.html'));
+  const opened = await open(plain, join(folder, 'gyro.html'));
   assert.equal(await opened.page.evaluate(() => window.carom.motion.stage.constructor.name !== '' && window.carom.motion.stage.element.getContext('2d') !== null), true);
   assert.deepEqual(opened.errors.filter((e) => !e.includes('WebGL')), []);
   await opened.close();
-  await poor.close();
 });
 
-await browser.close();
+await Promise.all([browser.close(), plain.close()]);
 if (kept === undefined) rmSync(folder, { recursive: true, force: true });
 console.log(`${passed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);

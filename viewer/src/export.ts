@@ -7,6 +7,7 @@ export interface Line {
   colour: string;
   dash: number[];
   values: ArrayLike<number>;
+  truthOf?: number; // the line whose truth it is: it has no entry of its own in a legend
 }
 
 export interface Drawing {
@@ -62,23 +63,29 @@ export function rangeOf(lists: ArrayLike<number>[], log: boolean): Range {
   return { low: low - pad, high: high + pad };
 }
 
-export function ticks(range: Range, log: boolean, count: number): number[] {
+// Where a log axis has lines: powers of ten; where these are few, also 2 and 5 times them.
+export function logTicks(range: Range, count: number): number[] {
+  const inside = (list: number[]) => list.filter((v) => v >= range.low * (1 - 1e-9) && v <= range.high * (1 + 1e-9));
+  const from = Math.floor(Math.log10(range.low) + 1e-9);
+  const to = Math.ceil(Math.log10(range.high) - 1e-9);
+  const powers = Array.from({ length: to - from + 1 }, (_, k) => from + k);
+  const stride = Math.max(1, Math.ceil((to - from) / count));
+  const tens = inside(powers.filter((k) => (k - from) % stride === 0).map((k) => 10 ** k));
+  if (tens.length > 2) return tens;
+  const finer = inside(powers.flatMap((k) => [10 ** k, 2 * 10 ** k, 5 * 10 ** k]));
+  return finer.length > 1 ? finer : ticks(range, count);
+}
+
+export function ticks(range: Range, count: number): number[] {
   const out: number[] = [];
-  if (log) {
-    const from = Math.round(Math.log10(range.low));
-    const to = Math.round(Math.log10(range.high));
-    const step = Math.max(1, Math.ceil((to - from) / count));
-    for (let k = from; k <= to; k += step) out.push(10 ** k);
-    return out;
-  }
   const step = niceStep(range.high - range.low, count);
-  for (let k = Math.ceil(range.low / step - 1e-9); k * step <= range.high * (1 + 1e-12) + 1e-300; k++) out.push(k * step + 0);
+  for (let k = Math.ceil(range.low / step - 1e-9); k * step <= range.high + 1e-9 * step; k++) out.push(k * step + 0);
   return out;
 }
 
 export function tickText(value: number): string {
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return value.toExponential(0).replace('e+', 'e');
+  if (size !== 0 && (size < 1e-3 || size >= 1e5)) return Number(value.toPrecision(3)).toExponential().replace('e+', 'e');
   return String(Number(value.toPrecision(4)));
 }
 
@@ -86,13 +93,25 @@ const WIDTH = 640;
 const HEIGHT = 360;
 const PLOT = { left: 66, right: 16, top: 34, bottom: 46 };
 
+function xExtent(x: ArrayLike<number>): Range {
+  if (x.length === 0) return { low: 0, high: 1 };
+  return { low: x[0], high: Math.max(x[x.length - 1], x[0] + 1e-12) };
+}
+
+// the part of a drawing that is zoomed to, with one number more at either end
+function part(d: Drawing, zoom: Range): Drawing {
+  let from = 0;
+  let to = d.x.length;
+  while (from + 1 < to && d.x[from + 1] <= zoom.low) from++;
+  while (to - 1 > from && d.x[to - 2] >= zoom.high) to--;
+  const cut = (list: ArrayLike<number>) => Array.from(list).slice(from, to);
+  return { ...d, x: cut(d.x), lines: d.lines.map((l) => ({ ...l, values: cut(l.values) })) };
+}
+
 // The same numbers as on the screen, for a paper: text stays text.
-export function toSvg(d: Drawing): string {
-  const xRange = rangeOf([d.x], false);
-  const span = rangeOf([d.x], false);
-  const x0 = Math.min(...Array.from(d.x)) || span.low;
-  xRange.low = Number.isFinite(x0) ? x0 : span.low;
-  xRange.high = d.x.length > 0 ? Math.max(d.x[d.x.length - 1], xRange.low + 1e-12) : 1;
+export function toSvg(whole: Drawing, zoom: Range | null = null): string {
+  const d = zoom === null ? whole : part(whole, zoom);
+  const xRange = zoom ?? xExtent(d.x);
   const yRange = rangeOf(d.lines.map((l) => l.values), d.log);
   const map = d.log ? Math.log10 : (v: number) => v;
   const px = (v: number) =>
@@ -106,17 +125,22 @@ export function toSvg(d: Drawing): string {
     `<rect width="100%" height="100%" fill="#ffffff"/>`,
     `<text x="${PLOT.left}" y="20" font-size="14" font-weight="bold">${escapeXml(d.title)}</text>`,
   ];
-  for (const t of ticks(xRange, false, 7))
+  for (const t of ticks(xRange, 7))
     parts.push(
       `<line x1="${px(t).toFixed(1)}" x2="${px(t).toFixed(1)}" y1="${PLOT.top}" y2="${HEIGHT - PLOT.bottom}" stroke="#e6e9ed"/>`,
       `<text x="${px(t).toFixed(1)}" y="${HEIGHT - PLOT.bottom + 16}" text-anchor="middle">${tickText(t)}</text>`,
     );
-  for (const t of ticks(yRange, d.log, 6))
+  for (const t of d.log ? logTicks(yRange, 6) : ticks(yRange, 6))
     parts.push(
       `<line x1="${PLOT.left}" x2="${WIDTH - PLOT.right}" y1="${py(t).toFixed(1)}" y2="${py(t).toFixed(1)}" stroke="#e6e9ed"/>`,
       `<text x="${PLOT.left - 6}" y="${(py(t) + 4).toFixed(1)}" text-anchor="end">${tickText(t)}</text>`,
     );
-  for (const line of d.lines) parts.push(linePath(line, d, px, py));
+  parts.push(
+    `<clipPath id="plot"><rect x="${PLOT.left}" y="${PLOT.top}" width="${WIDTH - PLOT.left - PLOT.right}" height="${HEIGHT - PLOT.top - PLOT.bottom}"/></clipPath>`,
+    '<g clip-path="url(#plot)">',
+    ...d.lines.map((line) => linePath(line, d, px, py)),
+    '</g>',
+  );
   parts.push(
     `<text x="${(WIDTH + PLOT.left) / 2}" y="${HEIGHT - 10}" text-anchor="middle">${escapeXml(d.xLabel)}</text>`,
     `<text transform="translate(14 ${HEIGHT / 2}) rotate(-90)" text-anchor="middle">${escapeXml(d.yLabel)}</text>`,
@@ -143,10 +167,11 @@ function linePath(line: Line, d: Drawing, px: (v: number) => number, py: (v: num
 }
 
 const perRow = 3;
-const legendHeight = (d: Drawing): number => Math.ceil(d.lines.length / perRow) * 18 + 6;
+const named = (d: Drawing): Line[] => d.lines.filter((l) => l.truthOf === undefined);
+const legendHeight = (d: Drawing): number => Math.ceil(named(d).length / perRow) * 18 + 6;
 
 function legend(d: Drawing): string[] {
-  return d.lines.flatMap((line, k) => {
+  return named(d).flatMap((line, k) => {
     const x = PLOT.left + (k % perRow) * 190;
     const y = HEIGHT + 10 + Math.floor(k / perRow) * 18;
     const dash = line.dash.length > 0 ? ` stroke-dasharray="${line.dash.join(' ')}"` : '';

@@ -194,8 +194,10 @@ export class FlatStage implements Stage {
     const d = scene.dimension;
     const last = Math.min(Math.floor(this.frame.time / track.dt + 1e-6), track.states - 1);
     const first = Math.max(0, last - Math.ceil(this.frame.trail / track.dt));
-    const stride = Math.max(1, Math.ceil((last - first) / 240));
-    const parts = 6;
+    // of many bodies fewer points and shades
+    const many = scene.bodies.length > 24;
+    const stride = Math.max(1, Math.ceil((last - first) / (many ? 60 : 240)));
+    const parts = many ? 3 : 6;
     pen.strokeStyle = this.colour(shown, index);
     pen.lineWidth = 1.6;
     const at = (k: number) => view.project(pointAt(track.x.subarray(k * track.size), d, body.first));

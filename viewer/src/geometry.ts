@@ -80,16 +80,29 @@ export function worldPlaces(scene: SceneInfo): Vector[] {
 }
 
 // What all bodies of all tracks cover, planes that are near included.
-export function extent(scene: SceneInfo, tracks: Track[]): Box {
+function trackExtent(scene: SceneInfo, track: Track | null): Box {
   const d = scene.dimension;
   const box: Box = { low: Array(d).fill(Infinity), high: Array(d).fill(-Infinity) };
   const reach = scene.bodies.map(bodyReach);
-  for (const track of tracks) {
-    const stride = Math.max(1, Math.floor(track.states / 400));
-    for (let k = 0; k < track.states; k += stride) {
-      const x = track.x.subarray(k * track.size, (k + 1) * track.size);
-      scene.bodies.forEach((b, i) => grow(box, pointAt(x, d, b.first), reach[i]));
-    }
+  const stride = Math.max(1, Math.floor((track?.states ?? 0) / 400));
+  for (let k = 0; track !== null && k < track.states; k += stride) {
+    const x = track.x.subarray(k * track.size, (k + 1) * track.size);
+    scene.bodies.forEach((b, i) => grow(box, pointAt(x, d, b.first), reach[i]));
+  }
+  return box;
+}
+
+// What all bodies of all tracks cover, planes that are near included.
+export function extent(scene: SceneInfo, tracks: Track[]): Box {
+  const d = scene.dimension;
+  const box = trackExtent(scene, tracks[0] ?? null);
+  const first = { low: box.low.slice(), high: box.high.slice() };
+  const size = Math.hypot(...first.high.map((h, i) => h - first.low[i]));
+  for (const track of tracks.slice(1)) {
+    // what flies apart beside the first motion must not make that one too small to be seen
+    const other = trackExtent(scene, track);
+    box.low = box.low.map((l, i) => Math.min(l, Math.max(other.low[i], first.low[i] - size)));
+    box.high = box.high.map((h, i) => Math.max(h, Math.min(other.high[i], first.high[i] + size)));
   }
   worldPlaces(scene).forEach((p) => grow(box, p, 0));
   if (!box.low.every(Number.isFinite)) return { low: Array(d).fill(-1), high: Array(d).fill(1) };
@@ -180,16 +193,32 @@ function turn(a: Vector, b: Vector, c: Vector): number {
   return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
 }
 
-// Root mean square distance of body centres of two motions at each common state.
+// A series of states `dt` apart at other times, along straight lines between states; NaN after the last.
+export function resample(values: ArrayLike<number>, dt: number, times: ArrayLike<number>): Float32Array {
+  const out = new Float32Array(times.length).fill(NaN);
+  for (let k = 0; k < times.length; k++) {
+    const at = times[k] / dt;
+    const before = Math.floor(at + 1e-6);
+    const share = at - before;
+    if (before >= values.length) break;
+    if (share < 1e-6) out[k] = values[before];
+    else if (before + 1 < values.length) out[k] = values[before] + share * (values[before + 1] - values[before]);
+  }
+  return out;
+}
+
+// Root mean square distance of body centres of two motions at each state of the first, as long as both last.
 export function difference(scene: SceneInfo, a: Track, b: Track): Float32Array {
   const d = scene.dimension;
   const values = new Float32Array(a.states).fill(NaN);
-  const states = Math.min(a.states, b.states);
-  for (let k = 0; k < states; k++) {
+  const other = new Float32Array(b.size);
+  const end = (b.states - 1) * b.dt * (1 + 1e-9);
+  for (let k = 0; k < a.states && k * a.dt <= end; k++) {
+    stateAt(b, k * a.dt, other);
     let sum = 0;
     for (const body of scene.bodies)
       for (let i = 0; i < d; i++) {
-        const off = a.x[k * a.size + body.first * d + i] - b.x[k * b.size + body.first * d + i];
+        const off = a.x[k * a.size + body.first * d + i] - other[body.first * d + i];
         sum += off * off;
       }
     values[k] = Math.sqrt(sum / scene.bodies.length);

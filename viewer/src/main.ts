@@ -18,6 +18,8 @@ const KEYS: [string, string][] = [
   ['B', 'names of bodies'],
   ['O', 'side by side or laid over each other'],
   ['N P', 'next or previous sample'],
+  ['4 6 8 2', 'turn the camera left, right, up, down (in the plane: move it)'],
+  ['Z X', 'nearer, farther'],
   ['R', 'show everything'],
   ['D', 'dark or light'],
   ['?', 'this list'],
@@ -102,8 +104,9 @@ class Page {
     const target = e.target as HTMLElement;
     if (e.ctrlKey || e.metaKey || e.altKey || this.help.open) return;
     if (['INPUT', 'SELECT', 'TEXTAREA'].includes(target.tagName) && !(target instanceof HTMLInputElement && target.type === 'range')) return;
-    // a button that has the focus is pressed by space
-    if (e.key === ' ' && target.tagName === 'BUTTON') return;
+    // what has the focus is pressed by space, and scrolled by arrows
+    if (e.key === ' ' && target.closest('button, summary, a') !== null) return;
+    if ((e.key === ' ' || e.key.length > 1) && target.closest('.scroll') !== null) return;
     if (e.key === '?') this.help.showModal();
     else if (e.key.toLowerCase() === 'd') this.setTheme(this.theme === dark ? light : dark);
     else if (!this.panel?.key(e)) return;
@@ -136,7 +139,7 @@ class Page {
     this.current = index;
     const several = this.documents.length > 1;
     this.crumbs.replaceChildren();
-    if (several) this.crumbs.append(h('a', { href: '#' }, `${this.documents.length} documents`));
+    if (several) this.crumbs.append(h('a', { href: '#' }, this.listName()));
     if (index < 0) {
       this.showList();
       return;
@@ -144,6 +147,11 @@ class Page {
     const doc = this.documents[index];
     this.crumbs.append(several ? ' › ' : '', h('span', { 'aria-current': 'page' }, doc.title));
     this.showDocument(doc);
+  }
+
+  private listName(): string {
+    const runs = this.documents.every((d) => d.summary !== undefined);
+    return `All ${this.documents.length} ${runs ? 'runs' : 'documents'}`;
   }
 
   private showList(): void {
@@ -185,9 +193,8 @@ class Page {
     const colour = (k: number) => this.theme.palette[k % this.theme.palette.length];
     const lines = c.series.map((s, k) => ({ name: s.name, colour: colour(k), dash: [] as number[], values: s.values as ArrayLike<number> }));
     const truths = c.series.flatMap((s, k) =>
-      s.truth !== null ? [{ name: `${s.name} true`, colour: colour(k), dash: [5, 4], values: new Float64Array(c.x.length).fill(s.truth) }] : [],
+      s.truth !== null ? [{ name: `${s.name} true`, colour: colour(k), dash: [5, 4], values: new Float64Array(c.x.length).fill(s.truth), truthOf: k }] : [],
     );
-    // the truth of many is shown, but not named one by one
     return { title: c.title, xLabel: c.xLabel, yLabel: c.yLabel, log: c.log, x: c.x, lines: [...lines, ...truths] };
   }
 

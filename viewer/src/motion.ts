@@ -5,19 +5,20 @@ import { button, fileName, h, icon, number, save } from './dom';
 import { toCsv, type Drawing, type Line } from './export';
 import { FlatStage } from './flat';
 import type { CaromDocument, SceneInfo, Track } from './format';
-import { difference, extent, pointAt, stateAt } from './geometry';
+import { difference, extent, pointAt, resample, stateAt } from './geometry';
 import { Player, fittingSpeed, speeds } from './player';
 import { listen } from './pointer';
 import { SolidStage, hasWebGL } from './solid';
-import { flashes, type Frame, type Shown, type Stage } from './stage';
+import { firstEvent, flashes, type Frame, type Shown, type Stage } from './stage';
 import { trackColour, type Theme } from './theme';
-import { OrbitView, PlaneView } from './view';
+import { OrbitView, PlaneView, type View } from './view';
 
 const GROUPS: [string, string, string, boolean][] = [
   ['energy', 'Energy', 'energy', false],
   ['error', 'Error against the truth', 'relative error', true],
   ['gap', 'Smallest gaps', 'gap', false],
   ['impulse', 'Impulses', 'impulse', false],
+  ['control', 'Controls', 'force, torque', false],
 ];
 
 const trackName = (t: Track, files: boolean): string =>
@@ -108,7 +109,7 @@ export class MotionPanel {
   private stageCard(): HTMLElement {
     for (const s of speeds) this.speedMenu.append(h('option', { value: s }, `${s}×`));
     this.speedMenu.addEventListener('change', () => (this.player.speed = Number(this.speedMenu.value)));
-    for (const s of this.samples) this.sampleMenu.append(h('option', { value: s }, `sample ${s}`));
+    for (const s of this.samples) this.sampleMenu.append(h('option', { value: s }, /^\d+$/.test(s) ? `sample ${s}` : s));
     this.sampleMenu.addEventListener('change', () => this.showSample(this.sampleMenu.value));
     return h(
       'div',
@@ -172,6 +173,7 @@ export class MotionPanel {
 
   dispose(): void {
     cancelAnimationFrame(this.running);
+    clearTimeout(this.saying);
     this.stages.forEach((s) => s.dispose());
     this.charts.forEach((c) => c.dispose());
     this.element.remove();
@@ -188,10 +190,10 @@ export class MotionPanel {
     this.sample = sample;
     this.sampleMenu.value = sample;
     const tracks = this.tracksOfSample();
-    this.player.dt = tracks[0].dt;
+    this.player.dt = Math.min(...tracks.map((t) => t.dt));
     this.player.end = Math.max(...tracks.map((t) => (t.states - 1) * t.dt));
     this.player.time = Math.min(this.player.time, this.player.end);
-    this.slider.max = String(Math.max(...tracks.map((t) => t.states)) - 1);
+    this.slider.max = String(Math.round(this.player.end / this.player.dt));
     this.makeLegend();
     this.makeStages();
     this.makeCharts();
@@ -221,7 +223,7 @@ export class MotionPanel {
   toggleTrack(name: string): void {
     if (!this.hidden.delete(name)) this.hidden.add(name);
     this.makeLegend();
-    this.makeStages();
+    this.makeStages(!this.sideBySide);
     this.makeCharts();
     this.changed();
   }
@@ -238,12 +240,17 @@ export class MotionPanel {
     return new FlatStage(this.scene, this.scene.dimension === 2 ? new PlaneView() : new OrbitView(this.scene.gravity));
   }
 
-  private makeStages(): void {
+  private stagesKey = '';
+
+  private makeStages(keepCamera = false): void {
     const count = this.sideBySide ? Math.min(this.visible().length, 6) : 1;
-    if (count !== this.stages.length) {
+    const names = this.visible().map((t) => trackName(t, this.manyFiles()));
+    const key = [this.sample, count, ...(count > 1 ? names : [])].join('/');
+    const camera = keepCamera ? this.stages[0]?.view : undefined;
+    if (key !== this.stagesKey) {
+      this.stagesKey = key;
       this.stages.forEach((s) => s.dispose());
       this.stages = Array.from({ length: count }, () => this.newStage());
-      const names = this.visible().map((t) => trackName(t, this.manyFiles()));
       this.holder.replaceChildren(
         ...this.stages.map((s, k) => {
           s.element.setAttribute('role', 'img');
@@ -253,23 +260,22 @@ export class MotionPanel {
       );
       this.stages.forEach((s) =>
         listen(s.element, s.view, {
-          changed: () => this.shareCamera(s),
+          changed: () => this.shareCamera(s.view),
           reset: () => this.resetView(),
           hover: (x, y, inside) => this.hover(s, x, y, inside),
         }),
       );
+      this.described = '';
     }
     this.layOut();
-    this.resetView();
+    if (camera !== undefined) this.shareCamera(camera);
+    else this.resetView();
   }
 
   // cameras of all stages are one
-  private shareCamera(from: Stage): void {
-    for (const s of this.stages) {
-      if (s === from) continue;
-      const keep = { width: s.view.width, height: s.view.height };
-      Object.assign(s.view, from.view, keep);
-    }
+  private shareCamera(from: View): void {
+    for (const { view } of this.stages)
+      if (view !== from) Object.assign(view, from, { width: view.width, height: view.height });
     this.changed();
   }
 
@@ -315,29 +321,29 @@ export class MotionPanel {
           lines.push({
             name: many ? `${s.name} · ${trackName(track, this.manyFiles())}` : s.name,
             colour: many ? this.colourOf(track) : this.theme.palette[k],
-            dash: many ? dashes[k % 3] : [],
-            values: this.padded(s.values),
+            // the total is often one of its parts: both are to be seen
+            dash: many ? dashes[k % 3] : s.name === 'total' ? [6, 4] : [],
+            values: this.onTimes(s.values, track),
           });
         });
     });
     return lines.length > 0 ? { title, xLabel: 'time', yLabel: label, log, x: this.times(), lines } : null;
   }
 
-  private longest(): Track {
-    return this.visible().reduce((a, b) => (b.states > a.states ? b : a));
+  // the motion whose states are the places of plots: the finest, of these the longest
+  private finest(): Track {
+    return this.visible().reduce((a, b) => (b.dt < a.dt || (b.dt === a.dt && b.states > a.states) ? b : a));
   }
 
+  // all states of the finest motion, and on to the end of the longest
   private times(): Float64Array {
-    const t = this.longest();
-    return Float64Array.from({ length: t.states }, (_, k) => k * t.dt);
+    const { dt } = this.finest();
+    const states = Math.max(...this.visible().map((t) => Math.floor(((t.states - 1) * t.dt) / dt + 1e-6) + 1));
+    return Float64Array.from({ length: states }, (_, k) => k * dt);
   }
 
-  private padded(values: Float32Array): Float32Array {
-    const states = this.longest().states;
-    if (values.length === states) return values;
-    const out = new Float32Array(states).fill(NaN);
-    out.set(values.subarray(0, states));
-    return out;
+  private onTimes(values: ArrayLike<number>, track: Track): Float32Array {
+    return resample(values, track.dt, this.times());
   }
 
   // how far motions of one sample are apart, where nothing else tells
@@ -354,7 +360,7 @@ export class MotionPanel {
         name: trackName(t, this.manyFiles()),
         colour: this.colourOf(t),
         dash: [],
-        values: this.padded(difference(this.scene, t, tracks[0])),
+        values: this.onTimes(difference(this.scene, t, tracks[0]), t),
       })),
     };
   }
@@ -401,12 +407,28 @@ export class MotionPanel {
   }
 
   private described = '';
+  private saying = 0;
+
+  // what is seen in words, for those who cannot see it; said once it stands still for a moment
   private describe(state: number): void {
     const names = this.visible().map((t) => trackName(t, this.manyFiles())).join(', ');
-    const text = `${this.scene.name}, sample ${this.sample}, ${names}, state ${state}`;
+    const text = `${this.scene.name}, sample ${this.sample}, ${names}, time ${number(this.player.time, 4)}, state ${state}`;
     if (this.player.playing || text === this.described) return;
     this.described = text;
     this.stages.forEach((s) => s.element.setAttribute('aria-label', `Picture of ${text}`));
+    clearTimeout(this.saying);
+    this.saying = window.setTimeout(() => (this.status.textContent = [text, ...this.actingContacts()].join('; ')), 500);
+  }
+
+  private actingContacts(): string[] {
+    const state = Math.round(this.player.time / this.player.dt);
+    return this.visible().flatMap(({ events: e, dt }) => {
+      const at = Math.round((state * this.player.dt) / dt);
+      const out: string[] = [];
+      for (let k = firstEvent(e, at); k < e.count && e.state[k] === at && out.length < 6; k++)
+        if (e.normal[k] > 0) out.push(`contact ${e.labels[e.contact[k]]}, impulse ${number(e.normal[k], 3)}`);
+      return out;
+    });
   }
 
   /* ---- looking things up ---- */
@@ -483,7 +505,7 @@ export class MotionPanel {
       this.scene.bodies.forEach((b) => {
         for (let i = 0; i < d; i++) {
           header.push(`${b.id}.${'xyz'[i]}${this.visible().length > 1 ? ` (${trackName(track, this.manyFiles())})` : ''}`);
-          columns.push(this.padded(Float32Array.from({ length: track.states }, (_, k) => track.x[k * track.size + b.first * d + i])));
+          columns.push(this.onTimes(Float32Array.from({ length: track.states }, (_, k) => track.x[k * track.size + b.first * d + i]), track));
         }
       });
     return toCsv(header, columns);
@@ -512,6 +534,12 @@ export class MotionPanel {
       c: () => click('contacts'),
       b: () => click('labels'),
       o: () => this.tracksOfSample().length > 1 && click('side'),
+      '4': () => this.moveCamera((v) => v.turn(-24, 0)),
+      '6': () => this.moveCamera((v) => v.turn(24, 0)),
+      '8': () => this.moveCamera((v) => v.turn(0, -24)),
+      '2': () => this.moveCamera((v) => v.turn(0, 24)),
+      z: () => this.moveCamera((v) => v.zoom(1.2, v.width / 2, v.height / 2)),
+      x: () => this.moveCamera((v) => v.zoom(1 / 1.2, v.width / 2, v.height / 2)),
       r: () => this.resetView(),
       n: () => this.moveSample(1),
       p: () => this.moveSample(-1),
@@ -519,6 +547,11 @@ export class MotionPanel {
     const action = actions[e.key.length === 1 ? e.key.toLowerCase() : e.key];
     action?.();
     return action !== undefined;
+  }
+
+  private moveCamera(move: (view: View) => void): void {
+    move(this.stages[0].view);
+    this.shareCamera(this.stages[0].view);
   }
 
   private changeSpeed(by: number): void {

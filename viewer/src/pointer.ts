@@ -1,4 +1,4 @@
-// Mouse, touch and wheel on a stage: turn, pan, zoom.
+// Mouse, touch and wheel on a stage: turn, pan, zoom; a tap asks what is there.
 
 import type { View } from './view';
 
@@ -10,6 +10,7 @@ export interface PointerActions {
 
 export function listen(element: HTMLElement, view: View, actions: PointerActions): void {
   const down = new Map<number, { x: number; y: number }>();
+  let moved = 0; // pixels since the first finger came
 
   const place = (e: PointerEvent) => {
     const box = element.getBoundingClientRect();
@@ -18,7 +19,9 @@ export function listen(element: HTMLElement, view: View, actions: PointerActions
 
   element.addEventListener('pointerdown', (e) => {
     element.setPointerCapture(e.pointerId);
+    if (down.size === 0) moved = 0;
     down.set(e.pointerId, place(e));
+    actions.hover(0, 0, false);
   });
 
   element.addEventListener('pointermove', (e) => {
@@ -40,13 +43,18 @@ export function listen(element: HTMLElement, view: View, actions: PointerActions
     } else {
       view.turn(to.x - from.x, to.y - from.y);
     }
+    moved += Math.hypot(to.x - from.x, to.y - from.y);
     down.set(e.pointerId, to);
     actions.changed();
   });
 
-  for (const name of ['pointerup', 'pointercancel'] as const)
-    element.addEventListener(name, (e) => down.delete(e.pointerId));
-  element.addEventListener('pointerleave', () => actions.hover(0, 0, false));
+  element.addEventListener('pointerup', (e) => {
+    const at = place(e);
+    if (down.delete(e.pointerId) && down.size === 0 && moved < 6) actions.hover(at.x, at.y, true);
+  });
+  element.addEventListener('pointercancel', (e) => down.delete(e.pointerId));
+  // a finger leaves when it is lifted: what it asked for stays
+  element.addEventListener('pointerleave', (e) => e.pointerType !== 'touch' && actions.hover(0, 0, false));
   element.addEventListener('contextmenu', (e) => e.preventDefault());
   element.addEventListener('dblclick', actions.reset);
   element.addEventListener(

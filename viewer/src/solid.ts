@@ -35,6 +35,30 @@ function ballTexture(colour: string): three.Texture {
   return texture;
 }
 
+// A name in space, of the same size wherever it is, in front of all else.
+function nameSprite(text: string, theme: Theme): three.Sprite {
+  const canvas = document.createElement('canvas');
+  const font = '600 26px system-ui, sans-serif';
+  const pen = canvas.getContext('2d')!;
+  pen.font = font;
+  canvas.width = Math.ceil(pen.measureText(text).width) + 12;
+  canvas.height = 36;
+  pen.font = font;
+  pen.textBaseline = 'middle';
+  pen.lineWidth = 7;
+  pen.lineJoin = 'round';
+  pen.strokeStyle = theme.paper;
+  pen.strokeText(text, 6, 18);
+  pen.fillStyle = theme.ink;
+  pen.fillText(text, 6, 18);
+  const map = new three.CanvasTexture(canvas);
+  map.colorSpace = three.SRGBColorSpace;
+  const sprite = new three.Sprite(new three.SpriteMaterial({ map, depthTest: false, sizeAttenuation: false }));
+  sprite.scale.set(canvas.width / 1300, canvas.height / 1300, 1);
+  sprite.renderOrder = 2;
+  return sprite;
+}
+
 // The things of one motion; made once, moved for every frame.
 class TrackModel {
   readonly group = new three.Group();
@@ -43,6 +67,7 @@ class TrackModel {
   private readonly trails: three.Line[];
   private readonly arrows: three.ArrowHelper[] = [];
   private readonly rings: three.Mesh[] = [];
+  private names: three.Sprite[] = []; // once they are asked for
   private readonly state: Float32Array;
 
   constructor(
@@ -225,8 +250,22 @@ class TrackModel {
     for (let k = active.length; k < this.rings.length; k++) this.rings[k].visible = this.arrows[k].visible = false;
   }
 
+  private moveNames(frame: Frame, x: Float32Array): void {
+    const { bodies } = this.scene;
+    const wanted = frame.labels && bodies.length <= 60;
+    if (wanted && this.names.length === 0) {
+      this.names = bodies.map((b) => nameSprite(b.id, this.theme));
+      this.group.add(...this.names);
+    }
+    this.names.forEach((name, i) => {
+      name.visible = wanted;
+      name.position.copy(vector(pointAt(x, 3, bodies[i].first)));
+    });
+  }
+
   update(frame: Frame): void {
     const x = stateAt(this.shown.track, frame.time, this.state);
+    this.moveNames(frame, x);
     this.scene.bodies.forEach((b, i) => this.moveBody(b, this.bodies[i], x));
     this.ties.forEach(({ tie, meshes }) => this.moveTie(tie, meshes, x));
     this.scene.bodies.forEach((b, i) => this.moveTrail(this.trails[i], b, frame));

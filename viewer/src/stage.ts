@@ -38,17 +38,22 @@ export interface Flash {
   age: number; // 0 when it acts, 1 when it is gone
 }
 
-// Contacts that acted a short while before a time. Events are in order of states.
+// Contacts that acted a short while before a time; of those that act on and on, the event that is seen best.
+// Events are in order of states.
 export function flashes(track: Track, time: number): Flash[] {
   const last = flashTime(track);
-  const out: Flash[] = [];
+  const best = new Map<number, Flash>();
   const e = track.events;
+  const weight = (f: Flash) => e.normal[f.index] * (1 - f.age);
   for (let k = firstEvent(e, Math.floor((time - last) / track.dt)); k < e.count; k++) {
     const age = time - e.state[k] * track.dt;
     if (age < -1e-6 * track.dt) break;
-    if (age < last) out.push({ index: k, age: Math.max(age, 0) / last });
+    if (age >= last) continue;
+    const flash = { index: k, age: Math.max(age, 0) / last };
+    const before = best.get(e.contact[k]);
+    if (before === undefined || weight(before) <= weight(flash)) best.set(e.contact[k], flash);
   }
-  return out;
+  return [...best.values()];
 }
 
 // the first event of a state or later, by bisection

@@ -36,10 +36,18 @@ export const dark: Theme = {
   palette: paletteDark,
 };
 
+const trackInk = { light: '#44505c', dark: '#c3ccd5' };
+
 // Colours of motions laid over each other, by what they are.
 export function trackColour(theme: Theme, role: string, index: number): string {
-  const ink = theme.name === 'light' ? '#44505c' : '#c3ccd5';
-  if (role === 'true' || role === 'before' || role === 'start') return ink;
+  if (role === 'true' || role === 'before' || role === 'start') return trackInk[theme.name];
   if (role === 'predicted' || role === 'after') return theme.palette[1];
   return theme.palette[index % theme.palette.length];
+}
+
+// The colour for white paper of one that may be for the dark page.
+export function onPaper(colour: string): string {
+  const at = paletteDark.indexOf(colour);
+  if (at >= 0) return palette[at];
+  return colour === trackInk.dark ? trackInk.light : colour;
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Body, Events, Plane, SceneInfo, Track } from '../src/format';
-import { bodyPoint, difference, extent, hull, niceStep, placeAt, stateAt, wallPane, wallRange } from '../src/geometry';
+import { indexAt } from '../src/chart';
+import { bodyPoint, difference, extent, hull, niceStep, placeAt, resample, stateAt, wallPane, wallRange } from '../src/geometry';
 import { Player, fittingSpeed } from '../src/player';
 import { firstEvent, flashes } from '../src/stage';
 import { OrbitView, PlaneView } from '../src/view';
@@ -39,6 +40,12 @@ test('what is seen holds all bodies', () => {
   assert.deepEqual(box, { low: [-0.5, -0.5], high: [2.5, 3.5] });
 });
 
+test('what flies apart beside the first motion does not make it small', () => {
+  const box = extent(scene, [track([0, 0, 2, 3]), track([0, 0, 1e6, -1e6])]);
+  assert.ok(Math.max(...box.high) < 10 && Math.min(...box.low) > -10, JSON.stringify(box));
+  assert.ok(box.high[0] > 3);
+});
+
 test('a hull goes around', () => {
   const points = [[0, 0], [1, 1], [1, 0], [0, 1], [0.5, 0.5]];
   assert.equal(hull(points).length, 4);
@@ -69,6 +76,25 @@ test('distance of two motions', () => {
   assert.deepEqual([...difference(scene, track([0, 0, 3, 4]), track([0, 0, 0, 0]))], [0, 5]);
 });
 
+test('motions with other time steps are compared at the same times', () => {
+  const fine: Track = { ...track([0, 0, 1, 0, 2, 0, 3, 0, 4, 0]), dt: 0.05 };
+  const coarse = track([0, 0, 2, 0, 5, 0]);
+  assert.deepEqual([...difference(scene, coarse, fine)], [0, 0, 1]);
+  assert.deepEqual([...difference(scene, fine, coarse)], [0, 0, 0, 0.5, 1]);
+});
+
+test('a series at other times', () => {
+  const out = [...resample([0, 2, 4], 0.1, [0, 0.05, 0.1, 0.15, 0.2, 0.25])];
+  [0, 1, 2, 3, 4].forEach((v, k) => close(out[k], v));
+  assert.ok(Number.isNaN(out[5]));
+  assert.deepEqual([...resample([1, NaN, 3], 0.1, [0, 0.1, 0.2])], [1, NaN, 3]);
+});
+
+test('the number of a time', () => {
+  const times = [0, 0.1, 0.2, 0.3];
+  assert.deepEqual([-1, 0, 0.05, 0.1, 0.29, 0.3, 9].map((t) => indexAt(times, t)), [0, 0, 0, 1, 2, 3, 3]);
+});
+
 test('the plane is seen straight', () => {
   const view = new PlaneView();
   Object.assign(view, { width: 400, height: 200 });
@@ -97,12 +123,19 @@ test('the camera of space looks at what it turns about', () => {
 });
 
 test('a contact is seen from when it acts, for a while', () => {
-  const events = { ...none, count: 3, state: Float32Array.from([2, 2, 5]) };
+  const events = { ...none, count: 3, state: Float32Array.from([2, 2, 5]), contact: Float32Array.from([0, 1, 2]), normal: Float32Array.from([1, 1, 1]) };
   const t = track(Array(40).fill(0), events);
   assert.equal(flashes(t, 0.19).length, 0);
   assert.equal(flashes(t, 0.2).length, 2);
   assert.equal(flashes(t, 0.5).at(-1)!.age, 0);
   assert.equal(firstEvent(events, 3), 2);
+});
+
+test('a contact that acts on and on is seen once, an impact before rest for longer', () => {
+  const resting = { ...none, count: 3, state: Float32Array.from([2, 3, 4]), contact: new Float32Array(3), normal: Float32Array.from([1, 1, 1]) };
+  assert.deepEqual(flashes(track(Array(40).fill(0), resting), 0.4).map((f) => f.index), [2]);
+  const impact = { ...resting, normal: Float32Array.from([9, 1, 1]) };
+  assert.deepEqual(flashes(track(Array(40).fill(0), impact), 0.4).map((f) => f.index), [0]);
 });
 
 test('time plays, repeats and ends', () => {
