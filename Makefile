@@ -7,7 +7,7 @@ FORMATTED := $(wildcard include/*.h include/*/*.h src/*/*.[ch] cli/*.[ch] bench/
 
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all dependencies demo test asan bench fuzz install viewer pictures format check-format picture clean help
+.PHONY: all dependencies demo test asan bench fuzz install python viewer pictures format check-format picture clean help
 
 all: dependencies ## build the library and the program in build/release
 	@cmake --preset release >/dev/null
@@ -36,6 +36,12 @@ bench: all ## measure: contact events, scenes, ropes, groups, training
 
 install: all ## install below PREFIX (/usr/local); DESTDIR is heeded
 	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+python: ## build and install the Python package, for the active virtual environment or the user
+	@scripts/install-dependencies.sh python
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release -j $(JOBS) --target carom_static carom_cli
+	@scripts/python.sh install
 
 viewer: ## build viewer/dist anew from viewer/src (needs Node; the result is in the repository)
 	@scripts/install-dependencies.sh viewer

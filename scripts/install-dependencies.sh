@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing; asks nothing of the network if none is.
-#   scripts/install-dependencies.sh [build|test|viewer|format]
+#   scripts/install-dependencies.sh [build|test|viewer|python|format]
 #     build    compiler and libraries (the default)
 #     test     and what the tests need: cmocka, clang and its sanitizers, valgrind, Open MPI (whose mpirun
-#              looks for ssh even where it needs none); for the viewer Node, Chromium and ffmpeg
+#              looks for ssh even where it needs none); for the viewer Node, Chromium and ffmpeg;
+#              for the Python package all that it can work with
+#     python   what the Python package needs to be built and used
 #     viewer   Node alone, to build viewer/ anew (its result, viewer/dist, is in the repository)
 #     format   clang-format alone
 # What scripts call beside these is in every Debian: bash, coreutils, findutils, diffutils, grep, sed,
@@ -15,17 +17,21 @@ build=(gcc libc6-dev make cmake pkg-config libjansson-dev libhdf5-dev libopenbla
   zlib1g-dev libcairo2-dev libgif-dev)
 test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev valgrind libc6-dbg binutils chromium
   fonts-dejavu-core ffmpeg libopenmpi-dev openmpi-bin openssh-client)
+python=(python3 python3-dev python3-pip python3-setuptools python3-wheel python3-cffi python3-numpy)
+python_test=(python3-pytest python3-torch python3-h5py python3-matplotlib python3-pandas python3-xarray
+  python3-tqdm python3-mypy jupyter-nbconvert python3-ipykernel)
 # a Node that is not Debian's brings its npm along
 viewer=()
 command -v node >/dev/null || viewer+=(nodejs)
 command -v npm >/dev/null || viewer+=(npm)
 case "${1:-build}" in
   build) packages=("${build[@]}") ;;
-  test) packages=("${build[@]}" "${test[@]}" "${viewer[@]+"${viewer[@]}"}") ;;
+  test) packages=("${build[@]}" "${test[@]}" "${viewer[@]+"${viewer[@]}"}" "${python[@]}" "${python_test[@]}") ;;
+  python) packages=("${build[@]}" "${python[@]}") ;;
   viewer) packages=("${viewer[@]+"${viewer[@]}"}") ;;
   format) packages=(clang-format) ;;
   *)
-    echo "usage: scripts/install-dependencies.sh [build|test|viewer|format]" >&2
+    echo "usage: scripts/install-dependencies.sh [build|test|viewer|python|format]" >&2
     exit 2
     ;;
 esac

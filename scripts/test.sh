@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the checks and sums them up in a last line "N passed, N failed".
-#   scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer]...
+#   scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer|python]...
 #     gcc, clang   build with warnings as errors, run the suite
 #     asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer
 #     valgrind     the unit tests and a few commands, shortened, under valgrind
@@ -8,6 +8,7 @@
 #     fuzz         the scene parser, for FUZZ_SECONDS (20)
 #     install      into a temporary prefix, and build an example with what is there
 #     viewer       the viewer: types, units, whether viewer/dist is up to date, pages in headless Chromium
+#     python       the Python package with Debian's Python, and once under AddressSanitizer
 # One failing check does not keep the others from running.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -144,6 +145,36 @@ viewer() {
   check "viewer: pages in Chromium" in_viewer node browser/run.mjs ../build/gcc
 }
 
+# python_suite PRESET [COMMAND...]: installs the package with the library of a preset and runs its tests, which
+# are counted one by one; the command runs them (env, to set variables)
+python_suite() {
+  local preset=$1
+  shift
+  build "$preset" || return 1
+  echo "== python: $preset"
+  check "python: $preset: installs" scripts/python.sh target "$preset" || return 1
+  local log=build/$preset/pytest.log
+  PYTHONPATH=build/python/$preset "$@" /usr/bin/python3 -m pytest -q -rf -p no:cacheprovider python/tests \
+    2>&1 | tee "$log"
+  local status=${PIPESTATUS[0]}
+  local good bad name
+  good=$(sed -n 's/.*\b\([0-9]*\) passed.*/\1/p' "$log" | tail -n 1)
+  bad=$(grep -cE '^(FAILED|ERROR) ' "$log")
+  passed=$((passed + ${good:-0}))
+  failed=$((failed + bad))
+  while read -r _ name _; do
+    failures+=("python $preset: $name")
+  done < <(grep -E '^(FAILED|ERROR) ' "$log")
+  if [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then fail "python: $preset (pytest ended with $status)"; fi
+}
+
+# python: at full speed, then numpy's part under the sanitizers; Python itself is not built for them and leaks
+python_package() {
+  python_suite gcc env
+  python_suite asan env CAROM_TEST_QUICK=1 CAROM_TEST_NO_TORCH=1 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \
+    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OMP_WAIT_POLICY=passive
+}
+
 [ $# -eq 0 ] && set -- all
 for stage in "$@"; do
   case "$stage" in
@@ -156,13 +187,15 @@ for stage in "$@"; do
       fuzz
       installed
       viewer
+      python_package
       ;;
     gcc | clang | asan | valgrind | mpi) suite "$stage" ;;
     fuzz) fuzz ;;
     install) installed ;;
     viewer) viewer ;;
+    python) python_package ;;
     *)
-      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer]..." >&2
+      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer|python]..." >&2
       exit 2
       ;;
   esac

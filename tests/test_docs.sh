@@ -6,13 +6,13 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 source tests/support/checks.sh
 
-folders=(include src cli bench tests examples scenes plans cmake scripts docs)
+folders=(include src cli bench python tests examples scenes plans cmake scripts docs)
 words=$folder/words
 {
-  grep -rhoE '[A-Za-z_][A-Za-z0-9_]*' include src cli bench tests examples cmake scripts \
-    --include='*.[ch]' --include='*.sh' --include='*.cmake' --include='*.txt'
+  grep -rhoE '[A-Za-z_][A-Za-z0-9_]*' include src cli bench python tests examples cmake scripts \
+    --include='*.[ch]' --include='*.py' --include='*.sh' --include='*.cmake' --include='*.txt'
   # sources and tests by their names
-  find src cli bench tests -name '*.[ch]' -o -name '*.sh' | sed 's|.*/||; s|\..*||'
+  find src cli bench python tests -name '*.[ch]' -o -name '*.sh' -o -name '*.py' | sed 's|.*/||; s|\..*||'
 } | sort -u >"$words"
 
 # missing_files DOCUMENT: files in backticks, with or without their folder
