@@ -30,6 +30,7 @@ typedef union any_options {
   carom_model_options model;
   carom_trainer_options trainer;
   carom_evaluation_options evaluation;
+  carom_fit_options fit;
 } any_options;
 
 static any_options defaults_of(carom_options of, const carom_system *system) {
@@ -41,6 +42,7 @@ static any_options defaults_of(carom_options of, const carom_system *system) {
     case CAROM_MODEL_OPTIONS: made.model = carom_model_default_options(system); break;
     case CAROM_TRAINER_OPTIONS: made.trainer = carom_trainer_default_options(); break;
     case CAROM_EVALUATION_OPTIONS: made.evaluation = carom_evaluation_default_options(); break;
+    case CAROM_FIT_OPTIONS: made.fit = carom_fit_default_options(); break;
     case CAROM_OPTIONS_COUNT: break;
   }
   return made;

@@ -20,6 +20,7 @@ typedef enum carom_options {
   CAROM_MODEL_OPTIONS,
   CAROM_TRAINER_OPTIONS,
   CAROM_EVALUATION_OPTIONS, /* but for `train`, which is no value */
+  CAROM_FIT_OPTIONS,
   CAROM_OPTIONS_COUNT
 } carom_options;
 

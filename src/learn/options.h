@@ -1,5 +1,5 @@
 /* The tables of the options of learning (dataset_options.c, model_options.c, trainer_options.c,
- * evaluation_options.c), and
+ * evaluation_options.c) and of identification (fit_options.c), and
  * every table there is by the public name of its struct. */
 #ifndef CAROM_LEARN_OPTIONS_H
 #define CAROM_LEARN_OPTIONS_H
@@ -7,7 +7,7 @@
 #include "base/option_table.h"
 
 extern const option_table dataset_option_table, model_option_table, trainer_option_table,
-    evaluation_option_table;
+    evaluation_option_table, fit_option_table;
 
 /* NULL: `of` is none of its values. */
 const option_table *option_table_of(carom_options of);

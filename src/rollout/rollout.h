@@ -8,6 +8,10 @@
  * Its gradient_vjp gets theta_bar for the cotangents of its parameters. */
 void rollout_set_potential(carom_rollout *rollout, const potential *other);
 
+/* The cotangent of theta [carom_parameters_count] that one sample has after carom_rollout_vjp, where
+ * options.shard_size is 1. */
+const double *rollout_theta_bar(const carom_rollout *rollout, int sample);
+
 /* How often memory has been asked of the system by workers and tapes so far: constant once warm. */
 long rollout_allocations(const carom_rollout *rollout);
 

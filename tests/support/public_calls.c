@@ -29,18 +29,19 @@ void *spoilt_options(const trial *t, void *options) {
 }
 
 const public_call *public_call_at(int index) {
-  const public_call *row = engine_calls;
-  while (row->function != NULL && index > 0) row++, index--;
-  if (row->function != NULL) return row;
-  row = learning_calls;
-  while (row->function != NULL && index > 0) row++, index--;
-  return row->function != NULL ? row : NULL;
+  const public_call *const tables[] = {engine_calls, learning_calls, fit_calls};
+  for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) {
+    const public_call *row = tables[k];
+    while (row->function != NULL && index > 0) row++, index--;
+    if (row->function != NULL) return row;
+  }
+  return NULL;
 }
 
 const public_call *public_call_of(const char *function) {
-  for (int i = 0; public_call_at(i) != NULL; i++)
-    if (strcmp(public_call_at(i)->function, function) == 0) return public_call_at(i);
-  return NULL;
+  const public_call *row = public_call_at(0);
+  for (int i = 1; row != NULL && strcmp(row->function, function) != 0; i++) row = public_call_at(i);
+  return row;
 }
 
 // what reading functions read
@@ -62,6 +63,8 @@ static void write_files(void) {
   assert_int_equal(
       carom_model_evaluate(have.model, have.dataset, CAROM_TEST, &options, &have.evaluation, NULL),
       CAROM_OK);
+  have.fit = make_fit();
+  assert_int_equal(carom_fit_run(have.fit, NULL), CAROM_OK);
 }
 
 void public_calls_prepare(void) {
@@ -82,6 +85,7 @@ void public_calls_prepare(void) {
 
 void public_calls_finish(void) {
   carom_evaluation_destroy(have.evaluation);
+  carom_fit_destroy(have.fit);
   carom_trainer_destroy(have.trainer);
   carom_model_destroy(have.model);
   carom_dataset_destroy(have.dataset);
