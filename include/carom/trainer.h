@@ -27,6 +27,8 @@ typedef struct carom_trainer_options {
   double final_rate;       /* 2e-4 */
   int search_every; /* 25: so many epochs apart, frictions and restitutions are tried at values all
                        over their range and moved where that lowers the loss; 0: never */
+  int patience; /* 0: all epochs; else the training ends when so many epochs have brought no lower
+                       validation loss (training loss, without validation chunks) */
   bool estimate_states;    /* false. The first state of every chunk is an unknown too, held to its
                            measurement by the deviation of the noise: for noisy data, which otherwise
                            biases what is learned. The loss is then that of Student's distribution,
@@ -96,7 +98,7 @@ CAROM_API carom_status carom_trainer_step(carom_trainer *trainer, int count, con
 CAROM_API carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result,
                                            carom_error *error);
 
-/* All epochs that are left; the callback (or NULL) sees each one and may end it by returning false
+/* All epochs that are left, up to where options.patience ends it; the callback (or NULL) sees each one and may end it by returning false
  * (CAROM_INTERRUPTED). */
 typedef bool (*carom_epoch_callback)(void *user, const carom_epoch *result);
 CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback,
@@ -111,6 +113,8 @@ typedef struct carom_trainer_info {
   double best_loss;                      /* of validation, else of training; INFINITY before that */
   double position_noise, velocity_noise; /* deviations of the data; 0 unless states are estimated */
   double noise_scale;                    /* deviation of the residuals by these, at least 1 */
+  bool
+      stands_still; /* options.patience epochs have passed since the best one: nothing is left to do */
 } carom_trainer_info;
 
 CAROM_API carom_trainer_info carom_trainer_describe(const carom_trainer *trainer);

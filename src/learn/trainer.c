@@ -483,10 +483,16 @@ carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, ca
   return error_clear(error);
 }
 
+/* Whether as many epochs as the training has patience for have passed since the best. */
+static bool stands_still(const carom_trainer *t) {
+  const training_state *s = &t->state;
+  return t->options.patience > 0 && s->epochs_done - s->best_epoch >= t->options.patience;
+}
+
 carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback, void *user,
                                carom_error *error) {
   REQUIRE(trainer, error);
-  while (trainer->state.epochs_done < trainer->options.epochs) {
+  while (trainer->state.epochs_done < trainer->options.epochs && !stands_still(trainer)) {
     carom_epoch result;
     carom_status status = carom_trainer_epoch(trainer, &result, error);
     if (status != CAROM_OK) return status;
@@ -508,7 +514,8 @@ carom_trainer_info carom_trainer_describe(const carom_trainer *trainer) {
                               .best_loss = s->best_loss,
                               .position_noise = trainer->estimated.noise.position,
                               .velocity_noise = trainer->estimated.noise.velocity,
-                              .noise_scale = trainer->estimated.noise.scale};
+                              .noise_scale = trainer->estimated.noise.scale,
+                              .stands_still = stands_still(trainer)};
 }
 
 const carom_move *carom_trainer_moves(const carom_trainer *trainer, int *count) {
