@@ -402,7 +402,7 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
                           .pieces = sh->piece_count,
                           .iterations = fit->minimiser.iterations,
                           .report = sh->report};
-  unknowns_apply(&fit->unknowns, fit->minimiser.q, fit->theta, &r->scale, r->shift);
+  unknown_list_apply(&fit->unknowns, fit->minimiser.q, fit->theta, &r->scale, r->shift);
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
     int64_t count = sh->sums.count[c];
     r->channels[c] =
