@@ -210,9 +210,9 @@ static void test_bad_calls(void **state) {
   bad = good, bad.dynamics = (carom_dynamics)2;
   expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
          "options.dynamics is 2");
-  bad = good, bad.contact = (carom_contact_model)2;
+  bad = good, bad.contact = (carom_contact_model)9;
   expect(carom_rollout_create(b.system, &bad, 1, &rollout, &error), &error, CAROM_INVALID_ARGUMENT,
-         "options.contact is 2");
+         "options.contact is 9");
 
   // a derivative before a run
   rollout = make_rollout(&b, &good);
