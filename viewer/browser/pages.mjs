@@ -48,6 +48,8 @@ export function makePages(program, folder) {
   view('model.html', 'runs/seed0/best.h5');
   run('gradient', 'bd5', '--init', 'bd5.h5', '--target', 'other.h5', '--steps', '80', '--quiet', '-o', 'gradient.h5');
   view('gradient.html', 'gradient.h5');
+  run('plan', 'two-balls', '--iterations', '3', '--quiet', '-o', 'plan.h5');
+  view('plan.html', 'plan.h5');
   writeFileSync(join(folder, 'hostile.json'), JSON.stringify(hostile));
   const name = '<img src=x onerror=window.hacked=5>.h5';
   run('simulate', 'hostile.json', '--quiet', '-o', name);

@@ -72,7 +72,7 @@ const colourful = (c) => Math.max(...c) - Math.min(...c);
 
 /* ---- every kind of input ---- */
 
-for (const name of [...SCENES, 'two', 'steps', 'same', 'data', 'run', 'runs', 'evaluation', 'model', 'gradient', 'hostile'])
+for (const name of [...SCENES, 'two', 'steps', 'same', 'data', 'run', 'runs', 'evaluation', 'model', 'gradient', 'plan', 'hostile'])
   await test(`${name} loads`, () =>
     withPage(name, async (page) => {
       assert.equal(await page.evaluate(() => document.documentElement.dataset.ready), 'true');
@@ -268,6 +268,15 @@ const saved = async (part, name) => {
   const [download] = await Promise.all([page.waitForEvent('download'), part.getByRole('button', { name }).last().click()]);
   return readFileSync(await download.path());
 };
+
+await test('a plan shows before and after, controls, loss and unknowns', () =>
+  withPage('plan', async (page) => {
+    assert.deepEqual(await motion(page, '(m) => m.visible().map((t) => t.role)'), ['before', 'after']);
+    const titles = await page.locator('.chart-title').allInnerTexts();
+    for (const part of ['Controls', 'Distance from before', 'Loss', 'Gradient norm']) assert.ok(titles.includes(part), `${part}: ${titles}`);
+    const losses = await page.evaluate(() => [...window.carom.all[0].charts.find((c) => c.title === 'Loss').series[0].values]);
+    assert.ok(losses.length > 1 && losses.at(-1) < losses[0], String(losses));
+  }));
 
 await test('plots are saved as SVG, PNG and CSV', () =>
   withPage('run', async (page) => {
