@@ -28,7 +28,11 @@ typedef struct row {
 } row;
 
 /* Combinations of contact model, dynamics and kind of chunk. */
-enum { MAX_CASES = 8, MAX_ROWS = MAX_CASES * CHECK_SEGMENT_COUNT };
+enum {
+  CONTACT_MODELS = 3,
+  MAX_CASES = 4 * CONTACT_MODELS,
+  MAX_ROWS = MAX_CASES * CHECK_SEGMENT_COUNT
+};
 
 typedef struct table {
   int row_count;
@@ -48,7 +52,7 @@ static const struct argp_option options[] = {
 static const option_words words[] = {
     {"steps", "time steps of the trajectories that chunks are cut from (the scene's)"},
     {"dynamics", "lagrangian or hamiltonian alone (both)"},
-    {"contact", "cm, or cmr (with A + epsilon I), alone (both)"},
+    {"contact", "cm, cmr (with A + epsilon I) or lcp alone (all)"},
     {"stop_target_gradient",
      "leave the target velocity out of the derivative, as the paper does: chunks with contacts are "
      "then expected to fail"},
@@ -69,7 +73,7 @@ static const char help[] =
     "Checks all derivatives of SCENE against central differences: by the initial state, by "
     "controls (random ones) and by every segment of parameters (masses, friction, ...), over "
     "chunks of 5 states with and without "
-    "contacts, for both contact models and both forms of dynamics (--contact and --dynamics choose "
+    "contacts, for all contact models and both forms of dynamics (--contact and --dynamics choose "
     "one). The error is relative; 1e-6 passes. 'used' counts chunks times directions at which the "
     "trajectory is smooth, as finite differences need it. Cone programs that were not solved are "
     "said. Exit status 1 if anything fails."
@@ -141,6 +145,11 @@ static carom_status check_case(const arguments *a, const setup *s, const chunk_s
   return status;
 }
 
+// lcp needs contacts, and has nothing to smooth
+static bool has_model(const setup *s, carom_contact_model contact) {
+  return contact != CAROM_LCP || (s->info.contact_count > 0 && s->options.cone.smoothing <= 0.0);
+}
+
 static carom_status check_all(const arguments *a, setup *s, const chunk_set chunks[2], table *t,
                               carom_error *error) {
   progress bar = progress_begin("checking", "cases", a->run.general.quiet);
@@ -152,6 +161,7 @@ static carom_status check_all(const arguments *a, setup *s, const chunk_set chun
     int contact = k / 4, dynamics = k / 2 % 2, with_contact = k % 2;
     if (one_contact && contact != (int)wanted.contact) continue;
     if (one_dynamics && dynamics != (int)wanted.dynamics) continue;
+    if (!one_contact && !has_model(s, (carom_contact_model)contact)) continue;
     s->options.contact = (carom_contact_model)contact;
     s->options.dynamics = (carom_dynamics)dynamics;
     status = check_case(a, s, &chunks[with_contact], with_contact, t, error);

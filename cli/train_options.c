@@ -18,12 +18,12 @@ static const struct argp_option options[] = {
     {"output", 'o', "DIR", 0, "the run folder: checkpoints, metrics, configuration", 0},
     {"data", KEY_DATA, "FILE", 0,
      "a data set (`carom dataset`), taken as it is, or trajectories of your own, cut as the "
-     "options under Data say; without it the data is simulated. If FILE was simulated with cmr, "
-     "give --contact cmr too, for `carom evaluate`",
+     "options under Data say; without it the data is simulated. If FILE was simulated with cmr or "
+     "lcp, give --contact too, for `carom evaluate`",
      0},
     {"resume", KEY_RESUME, NULL, 0, "go on with the run in DIR from its last checkpoint", 0},
     {"model", KEY_MODEL, "NAME", 0,
-     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-clnn, cmr-cd-chnn, or a baseline: see below", 2},
+     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-..., lcp-cd-..., or a baseline: see below", 2},
     {"seed", KEY_SEED, "S", 0,
      "seed of the data, the initial parameters and the order of the chunks (0)", 3},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
@@ -120,6 +120,7 @@ static const char help[] =
     "\vThe names of models are the paper's and have three parts:\n"
     "  cm    contact model: the cone programs as they are, with the matrix A\n"
     "  cmr   contact model: regularised, with A + epsilon I in the place of A\n"
+    "  lcp   contact model: complementarity, pyramids of friction, Newton's restitution\n"
     "  cd    collision detection is given: the scene knows the shapes\n"
     "  clnn  constrained Lagrangian network: motion in positions and velocities\n"
     "  chnn  constrained Hamiltonian network: motion in positions and momenta\n"

@@ -70,7 +70,7 @@ no_leftover
 expect 0 '"energy_before"' simulate bd5 --json --sample 2
 expect 0 '20 of 0.001' simulate cp3 --steps 20 --dt 0.001
 expect 0 'steps +0 of' simulate cp3 --steps 0
-for option in '--contact cmr --epsilon 0.1' '--integrator euler' '--integrator symplectic-euler' \
+for option in '--contact cmr --epsilon 0.1' '--contact lcp' '--contact lcp --contact-time event' '--integrator euler' '--integrator symplectic-euler' \
   '--dynamics hamiltonian' '--substeps 3' '--no-compensation' '--compensation-steps 4' \
   '--smoothing 1e-4' '--quiet' '--dump-failures dumped'; do
   # shellcheck disable=SC2086
@@ -167,6 +167,12 @@ expect 1 '^FAIL: ' check cp3 --sample 8 --stop-target-gradient
 # cmr is checked too, so that its epsilon is of use
 expect 0 '^cmr .*regularizer' check cp3 --sample 4 --directions 1 --epsilon 0.02
 expect 2 'give --contact cmr too' check cp3 --contact cm --epsilon 0.02
+# pyramids of friction: in the plane, in space, with joints, at the time of impact
+for scene in cp3 bd5 gyro rope; do
+  expect 0 '^pass: ' check $scene --contact lcp --sample 4 --directions 1
+done
+expect 0 '^pass: ' check gyro --contact lcp --contact-time event --sample 4 --directions 1
+expect 2 'smoothing is 0.1, but it belongs to cone programs' simulate cp3 --contact lcp --smoothing 0.1
 expect 2 'unrecognized option' check cp3 --dump-failures dumped
 expect 0 'sampler \(16\)' check --help
 
@@ -219,7 +225,7 @@ expect 2 '--steps x' simulate cp3 --steps x
 expect 2 '--steps -3' simulate cp3 --steps -3
 expect 2 '--dt 0:' simulate cp3 --dt 0
 expect 2 '--dt nan' simulate cp3 --dt nan
-expect 2 '--contact lcp: expected one of cm, cmr' simulate cp3 --contact lcp
+expect 2 '--contact pgs: expected one of cm, cmr, lcp' simulate cp3 --contact pgs
 expect 2 '--integrator leapfrog' simulate cp3 --integrator leapfrog
 expect 2 '--seed -1' simulate cp3 --seed -1
 expect 2 'exclude each other' simulate cp3 --init a.h5 --sample 3

@@ -119,7 +119,7 @@ expect 2 '--train 0: expected' dataset cp3 --train 0 -o x.h5
 expect 2 '--chunk 1: expected' dataset cp3 --chunk 1 -o x.h5
 expect 2 '--noise -1: expected' dataset cp3 --noise -1 -o x.h5
 expect 2 '--share 2: expected' dataset cp3 --share 2 -o x.h5
-expect 2 '--contact lcp: expected one of cm, cmr' dataset cp3 --contact lcp -o x.h5
+expect 2 '--contact pgs: expected one of cm, cmr, lcp' dataset cp3 --contact pgs -o x.h5
 expect 2 '--seed -1' dataset cp3 --seed -1 -o x.h5
 expect 2 'unrecognized option' dataset cp3 --no-such-option
 expect 2 'are of a simulation' dataset cp3 --from own.h5 --steps 5 -o x.h5

@@ -73,7 +73,7 @@ holds "the last rate" test "$(tail -n 1 runs/cosine/metrics.csv | cut -d, -f5)" 
 expect 2 'train.epochs = 3, not 5, and a cosine' train --resume --epochs 5 -o runs/cosine
 
 # --- every model, and the same bits from any number of threads
-for model in cm-cd-chnn cmr-cd-clnn cmr-cd-chnn; do
+for model in cm-cd-chnn cmr-cd-clnn cmr-cd-chnn lcp-cd-clnn lcp-cd-chnn; do
   expect 0 "model +$model" train cp3 "${small[@]}" --epochs 1 --model $model -o runs/$model
 done
 for threads in 1 2 4; do

@@ -66,7 +66,8 @@ CAROM_API carom_status carom_model_options_by_data(carom_model_options *options,
                                                    const carom_dataset *dataset,
                                                    carom_error *error);
 
-/* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", "mlp-cd-clnn", "in-cp-clnn", "in-cp-sp". */
+/* "cm-cd-clnn", "cm-cd-chnn", "cmr-cd-clnn", "cmr-cd-chnn", "mlp-cd-clnn", "in-cp-clnn", "in-cp-sp",
+ * "lcp-cd-clnn", "lcp-cd-chnn". */
 CAROM_API int carom_model_name_count(void);
 CAROM_API const char *carom_model_name(int index);
 /* Sets baseline, contact and dynamics of `options` by name, and tells the name of those that are set. */

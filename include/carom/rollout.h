@@ -20,8 +20,10 @@ typedef enum carom_dynamics {
 } carom_dynamics;
 
 typedef enum carom_contact_model {
-  CAROM_CM, /* the cone programs with A */
-  CAROM_CMR /* the cone programs with A + epsilon I */
+  CAROM_CM,  /* the cone programs with A */
+  CAROM_CMR, /* the cone programs with A + epsilon I */
+  CAROM_LCP  /* a linear complementarity problem: friction in pyramids by Coulomb's law, whatever
+                `friction` says, and restitution by Newton's hypothesis (docs/theory.md, section 17) */
 } carom_contact_model;
 
 /* How bodies that overlap come apart (docs/theory.md, section 9). */
@@ -76,10 +78,11 @@ CAROM_API carom_rollout_options carom_rollout_default_options(const carom_system
 /* What happened in a rollout; counters of numerical trouble stay until the next run. */
 typedef struct carom_report {
   int64_t time_steps;
-  int64_t events;            /* time steps with at least one active contact, over the batch */
-  int64_t contacts;          /* active contacts in all events */
-  int64_t programs;          /* cone programs solved: two for each group of touching bodies */
-  int64_t interior_programs; /* those that needed the interior-point method */
+  int64_t events;   /* time steps with at least one active contact, over the batch */
+  int64_t contacts; /* active contacts in all events */
+  int64_t
+      programs; /* cone programs solved: two for each group of touching bodies; one of CAROM_LCP */
+  int64_t interior_programs; /* those that needed the interior-point method; of CAROM_LCP, pivots */
   int64_t singular_programs; /* those where the least-norm selection was needed */
   int64_t degenerate_programs;
   int64_t projected_programs; /* those of which a part of b that no impulse can change, the trace of

@@ -2,6 +2,7 @@
 
 #include "contact/event_matrix.h"
 #include "contact/friction_shift.h"
+#include "contact/newton_target.h"
 #include "contact/position_shift.h"
 #include "contact/target_velocity.h"
 
@@ -21,6 +22,7 @@ contact_event contact_event_from_group(const mechanics *m, const carom_rollout_o
   e.mu = arena_doubles(memory, e.group.count);
   e.restitution = arena_doubles(memory, e.group.count);
   for (int c = 0; c < e.group.count; c++) {
+    e.group.contacts[c].turns = options->contact == CAROM_LCP;
     e.mu[c] = m->friction[e.group.contacts[c].id.property];
     e.restitution[c] = m->restitution[e.group.contacts[c].id.property];
   }
@@ -75,12 +77,10 @@ static phase_problem restitution_problem(const contact_event *e, const phase_pro
       .b = b, .lower = lower, .before = compression->before, .settled = settles(e) ? c : NULL};
 }
 
-bool contact_event_solve(const contact_event *e, double *x, double *v, event_impulses *impulses,
-                         arena *scratch) {
+static void two_phases_solve(const contact_event *e, double *v, event_impulses *impulses,
+                             arena *scratch) {
   phase_solution *c = &impulses->compression, *r = &impulses->restitution;
-  arena_mark mark = arena_save(scratch);
   target_velocity target = target_velocity_make(e, scratch);
-  if (event_projects(e)) event_project(e, v, scratch);
 
   // v' = v + M^ J' f_c
   phase_problem compression = phase_compression(e, v, scratch);
@@ -91,10 +91,35 @@ bool contact_event_solve(const contact_event *e, double *x, double *v, event_imp
   phase_problem restitution = restitution_problem(e, &compression, &target, v, c, scratch);
   phase_solve(e, &restitution, r, scratch);
   event_apply_impulse(e, r->f, v, scratch);
+}
+
+/* ---- the one phase of the complementarity model, whose impulses stand with those of compression ---- */
+
+static void complementarity_solve(const contact_event *e, double *v, event_impulses *impulses,
+                                  arena *scratch) {
+  phase_solution *c = &impulses->compression, *r = &impulses->restitution;
+  newton_target target = newton_target_make(e, v, scratch);
+  phase_solve(e, &target.problem, c, scratch);
+  event_apply_impulse(e, c->f, v, scratch);
+  memset(r->f, 0, sizeof(double) * (size_t)e->size);
+  memset(r->state, 0, (size_t)e->group.count);
+  memset(r->info, 0, sizeof(carom_cone_info) * (size_t)e->group.island_count);
+}
+
+/* ---- the event ---------------------------------------------------------------------------------- */
+
+bool contact_event_solve(const contact_event *e, double *x, double *v, event_impulses *impulses,
+                         arena *scratch) {
+  const double *f_c = impulses->compression.f, *f_r = impulses->restitution.f;
+  arena_mark mark = arena_save(scratch);
+  if (event_projects(e)) event_project(e, v, scratch);
+  if (event_is_complementary(e))
+    complementarity_solve(e, v, impulses, scratch);
+  else
+    two_phases_solve(e, v, impulses, scratch);
 
   // positions; x may be e->x, so what is made of that comes first
-  const double *hold =
-      e->options->hold_contacts ? friction_shift_make(e, c->f, r->f, scratch) : NULL;
+  const double *hold = e->options->hold_contacts ? friction_shift_make(e, f_c, f_r, scratch) : NULL;
   bool solved = !event_shifts(e) || position_shift(e, x, v, impulses->push, scratch);
   if (hold != NULL) solved = friction_shift(e, hold, x, v, scratch) && solved;
   arena_restore(scratch, mark);
@@ -133,6 +158,50 @@ static void hold_vjp(const contact_event *e, const event_impulses *impulses, con
   arena_restore(scratch, mark);
 }
 
+/* Velocities [D] before, between and after the phases. */
+typedef struct event_velocities {
+  const double *before, *middle, *after;
+} event_velocities;
+
+/* The reverse of two_phases_solve: phase has v_bar and M^ v_bar of the velocity after, f_bar [C] is what depends on
+ * either impulse besides. */
+static void two_phases_vjp(const contact_event *e, const event_velocities *v,
+                           const event_impulses *impulses, const double *f_bar,
+                           phase_cotangents *phase, const event_cotangents *bars, arena *scratch) {
+  const carom_system *s = e->mechanics->system;
+  const phase_solution *c = &impulses->compression, *r = &impulses->restitution;
+
+  // the forward pass again, with the impulses that it found
+  target_velocity target = target_velocity_make(e, scratch);
+  phase_problem compression = phase_compression(e, v->before, scratch);
+  phase_problem restitution = restitution_problem(e, &compression, &target, v->middle, c, scratch);
+
+  // restitution: v_C* entered as b = J v' - v_C*
+  memcpy(phase->f, f_bar, sizeof(double) * (size_t)e->size);
+  phase_vjp(e, &restitution, r, v->after, phase, bars, scratch);
+  event_add_properties(e, CAROM_FRICTION, phase->mu, bars->theta);
+  if (!(e->options->stop_target_gradient && s->row_count > 0))
+    target_velocity_vjp(e, &target, phase->p, bars, scratch);
+  bound_vjp(e, c->f, phase, bars->theta);
+  for (int i = 0; i < e->size; i++) phase->f[i] += f_bar[i];
+
+  // compression
+  phase_vjp(e, &compression, c, v->middle, phase, bars, scratch);
+  event_add_properties(e, CAROM_FRICTION, phase->mu, bars->theta);
+}
+
+static void complementarity_vjp(const contact_event *e, const event_velocities *v,
+                                const event_impulses *impulses, const double *f_bar,
+                                phase_cotangents *phase, const event_cotangents *bars,
+                                arena *scratch) {
+  const phase_solution *c = &impulses->compression;
+  newton_target target = newton_target_make(e, v->before, scratch);
+  memcpy(phase->f, f_bar, sizeof(double) * (size_t)e->size);
+  phase_vjp(e, &target.problem, c, v->middle, phase, bars, scratch);
+  event_add_properties(e, CAROM_FRICTION, phase->mu, bars->theta);
+  newton_target_vjp(e, &target, v->before, phase->p, phase->v, bars, scratch);
+}
+
 void contact_event_vjp(const contact_event *e, const double *v, const event_impulses *impulses,
                        double *v_bar, double *x_bar, double *theta_bar, arena *scratch) {
   const carom_system *s = e->mechanics->system;
@@ -141,15 +210,14 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   arena_mark mark = arena_save(scratch);
 
   // the forward pass again, with the impulses that it found
-  target_velocity target = target_velocity_make(e, scratch);
   double *before = arena_doubles(scratch, s->coordinate_count);
   mass_image projected = {0};
   event_copy(e, before, v);
   if (event_projects(e)) projected = event_project(e, before, scratch);
   const double *middle = event_velocity_after(e, before, c->f, scratch);
-  const double *after = event_velocity_after(e, middle, r->f, scratch);
-  phase_problem compression = phase_compression(e, before, scratch);
-  phase_problem restitution = restitution_problem(e, &compression, &target, middle, c, scratch);
+  const double *after =
+      event_is_complementary(e) ? middle : event_velocity_after(e, middle, r->f, scratch);
+  const event_velocities velocities = {before, middle, after};
 
   event_cotangents bars = {.blocks = arena_zeros(scratch, e->group.block_count * square),
                            .gap = arena_zeros(scratch, count),
@@ -166,7 +234,7 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   if (event_shifts(e)) position_shift_vjp(e, after, impulses->push, v_bar, &bars, scratch);
   if (e->options->hold_contacts) event_add(e, 1, early.x, x_bar);
 
-  // restitution: v_C* entered as b = J v' - v_C*
+  // velocities
   double *response = arena_doubles(scratch, s->coordinate_count);
   event_copy(e, response, v_bar);
   event_respond(e, response, scratch);
@@ -176,17 +244,10 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
                             .p = arena_doubles(scratch, e->size),
                             .mu = arena_doubles(scratch, count),
                             .lower = arena_doubles(scratch, count)};
-  memcpy(phase.f, f_bar, sizeof(double) * (size_t)e->size);
-  phase_vjp(e, &restitution, r, after, &phase, &bars, scratch);
-  event_add_properties(e, CAROM_FRICTION, phase.mu, theta_bar);
-  if (!(e->options->stop_target_gradient && s->row_count > 0))
-    target_velocity_vjp(e, &target, phase.p, &bars, scratch);
-  bound_vjp(e, c->f, &phase, theta_bar);
-  for (int i = 0; i < e->size; i++) phase.f[i] += f_bar[i];
-
-  // compression
-  phase_vjp(e, &compression, c, middle, &phase, &bars, scratch);
-  event_add_properties(e, CAROM_FRICTION, phase.mu, theta_bar);
+  if (event_is_complementary(e))
+    complementarity_vjp(e, &velocities, impulses, f_bar, &phase, &bars, scratch);
+  else
+    two_phases_vjp(e, &velocities, impulses, f_bar, &phase, &bars, scratch);
   if (event_projects(e)) event_project_vjp(e, &projected, v_bar, &bars, scratch);
 
   // geometry

@@ -8,7 +8,8 @@
  *   f_r  = argmin 1/2 f'Af + f'(J v' - v_C*)      with f_r,n >= e f_c,n             (7)
  *   v+   = v' + M^ J' f_r
  *
- * CMr puts A + epsilon I in the two problems, not in the updates. Penetration is undone by v_C*
+ * CMr puts A + epsilon I in the two problems, not in the updates. LCP has one problem instead, of complementarity
+ * (lcp.h), with Newton's restitution in its b (newton_target.h). Penetration is undone by v_C*
  * (target_velocity.h) in the paper's event; else v_C* = 0, and bodies are moved apart afterwards
  * (position_shift.h). */
 #ifndef CAROM_CONTACT_CONTACT_EVENT_H

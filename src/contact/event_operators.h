@@ -55,6 +55,17 @@ static inline bool event_shifts(const contact_event *e) {
   return e->options->penetration_compensation && !event_is_papers(e);
 }
 
+
+/* Is it a complementarity problem, of one phase (newton_target.h)? */
+static inline bool event_is_complementary(const contact_event *e) {
+  return e->options->contact == CAROM_LCP;
+}
+
+/* Time in which the paper's compensation is to undo a penetration. */
+static inline double event_compensation_time(const contact_event *e) {
+  return e->options->compensation_steps * e->options->dt;
+}
+
 /* Contacts [begin, end) of an island. */
 static inline int island_begin(const contact_event *e, int island) {
   return e->group.island_first[island];

@@ -1,6 +1,7 @@
 #include "contact/event_phase.h"
 
 #include "contact/coulomb.h"
+#include "contact/lcp.h"
 
 #include <math.h>
 #include <string.h>
@@ -75,10 +76,12 @@ static void settle(const cone_program *program, const cone_solution *before,
       (carom_cone_info){.status = CAROM_CONE_SOLVED, .singular = before->info.singular};
 }
 
-/* The program of an island by the friction law of the event, and its derivative. */
+/* The program of an island by the contact model and the friction law of the event, and its derivative. */
 static void solve_program(const contact_event *e, const cone_program *program,
                           cone_solution *solution, arena *scratch) {
-  if (e->options->friction == CAROM_COULOMB_FRICTION)
+  if (e->options->contact == CAROM_LCP)
+    lcp_solve(program, &e->options->cone, solution, scratch);
+  else if (e->options->friction == CAROM_COULOMB_FRICTION)
     coulomb_solve(program, &e->options->cone, solution, scratch);
   else
     cone_solve(program, &e->options->cone, false, solution, scratch);
@@ -87,7 +90,9 @@ static void solve_program(const contact_event *e, const cone_program *program,
 static void solve_program_vjp(const contact_event *e, const cone_program *program,
                               const cone_solution *solution, const double *f_bar,
                               cone_cotangents *bars, arena *scratch) {
-  if (e->options->friction == CAROM_COULOMB_FRICTION)
+  if (e->options->contact == CAROM_LCP)
+    lcp_solve_vjp(program, solution, f_bar, bars, scratch);
+  else if (e->options->friction == CAROM_COULOMB_FRICTION)
     coulomb_solve_vjp(program, &e->options->cone, solution, f_bar, bars, scratch);
   else
     cone_solve_vjp(program, &e->options->cone, solution, f_bar, bars, scratch);

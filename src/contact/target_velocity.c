@@ -41,11 +41,6 @@ static void project_vjp(const contact_event *e, const target_velocity *t, double
 
 /* ---- v_C* -------------------------------------------------------------------------------------- */
 
-/* Time in which a penetration is to be undone. */
-static double compensation_time(const contact_event *e) {
-  return e->options->compensation_steps * e->options->dt;
-}
-
 target_velocity target_velocity_make(const contact_event *e, arena *memory) {
   const carom_system *s = e->mechanics->system;
   target_velocity t = {.desired = arena_zeros(memory, e->size)};
@@ -54,7 +49,7 @@ target_velocity target_velocity_make(const contact_event *e, arena *memory) {
 
   // v_d = (-gap / time, 0)
   for (int c = 0; c < e->group.count; c++)
-    t.desired[c * s->dimension] = -e->group.contacts[c].gap / compensation_time(e);
+    t.desired[c * s->dimension] = -e->group.contacts[c].gap / event_compensation_time(e);
 
   // v_C* = v_d where that is a velocity the system can have
   t.inverse = pseudo_inverse_make(e, memory);
@@ -92,6 +87,6 @@ void target_velocity_vjp(const contact_event *e, const target_velocity *t, const
   }
   // v_d = -gap / time
   for (int c = 0; c < e->group.count; c++)
-    bars->gap[c] -= desired_bar[c * d] / compensation_time(e);
+    bars->gap[c] -= desired_bar[c * d] / event_compensation_time(e);
   arena_restore(scratch, mark);
 }

@@ -12,10 +12,14 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+static bool is_contact_model(carom_contact_model contact) {
+  return contact == CAROM_CM || contact == CAROM_CMR || contact == CAROM_LCP;
+}
+
 // by its name; what has none, as a number
 static json_t *contact_json(carom_contact_model contact) {
-  const bool known = contact == CAROM_CM || contact == CAROM_CMR;
-  return known ? json_string(contact_choices[contact]) : json_integer((json_int_t)contact);
+  return is_contact_model(contact) ? json_string(contact_choices[contact])
+                                   : json_integer((json_int_t)contact);
 }
 
 static json_t *dataset_json(const carom_run_config *c) {
@@ -41,9 +45,9 @@ static carom_status check_config(const carom_run_config *c, const char *path, ca
   if (status == CAROM_OK) status = options_check(&model_option_table, &c->model, error);
   if (status == CAROM_OK) status = options_check(&dataset_option_table, &c->dataset, error);
   if (status != CAROM_OK) return error_prefix(error, "%s", path);
-  if (c->data_contact == CAROM_CM || c->data_contact == CAROM_CMR) return CAROM_OK;
-  return error_set(error, CAROM_INVALID_ARGUMENT, "%s: data_contact is %d, must be cm or cmr", path,
-                   (int)c->data_contact);
+  if (is_contact_model(c->data_contact)) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_ARGUMENT, "%s: data_contact is %d, must be cm, cmr or lcp",
+                   path, (int)c->data_contact);
 }
 
 carom_status carom_run_config_write(const carom_run_config *config, const char *path,
@@ -103,10 +107,13 @@ static carom_status check_members(json_t *root, const char *path, carom_error *e
 static carom_status read_dataset(json_t *root, carom_run_config *c, carom_error *error) {
   json_t *object = json_object_get(root, "dataset");
   const char *contact = json_string_value(json_object_get(object, "contact"));
-  c->data_contact =
-      contact != NULL && strcmp(contact, contact_choices[CAROM_CMR]) == 0 ? CAROM_CMR : CAROM_CM;
-  if (contact == NULL || strcmp(contact, contact_choices[c->data_contact]) != 0)
-    return error_set(error, CAROM_INVALID_DATA, "dataset.contact is missing, or not cm or cmr");
+  int k = 0;
+  while (contact != NULL && contact_choices[k] != NULL && strcmp(contact, contact_choices[k]) != 0)
+    k++;
+  if (contact == NULL || contact_choices[k] == NULL)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "dataset.contact is missing, or not cm, cmr or lcp");
+  c->data_contact = (carom_contact_model)k;
   json_object_del(object, "contact");
   return options_read_json(&dataset_option_table, object, "dataset", &c->dataset, error);
 }

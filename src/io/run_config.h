@@ -9,7 +9,7 @@
  *     "train": {...},               the options of the trainer,
  *     "model_options": {...},       of the model
  *     "dataset": {...}              and of the data, by the names in their tables (io/option_file.h),
- *                                   beside them "contact": "cm" or "cmr", of the simulation
+ *                                   beside them "contact": "cm", "cmr" or "lcp", of the simulation
  *   }
  *
  * `dataset` says how the data was made, or how trajectories given as data are cut; a data set that

@@ -12,6 +12,7 @@
 #include "base/threads.h"
 #include "learn/options.h"
 #include "learn/units.h"
+#include "rollout/rollout_options.h"
 
 static carom_status check_options(const carom_model_options *o, carom_error *error) {
   carom_status status = options_check(&model_option_table, o, error);
@@ -247,6 +248,7 @@ carom_status carom_model_options_check(const carom_model_options *options,
   REQUIRE(system, error);
   carom_status status = check_options(options, error);
   if (status == CAROM_OK) status = check_size(options, system, error);
+  if (status == CAROM_OK) status = contact_model_check(system, options->contact, error);
   return status == CAROM_OK ? error_clear(error) : status;
 }
 

@@ -80,6 +80,8 @@ static const struct {
     {"mlp-cd-clnn", CAROM_CM, CAROM_LAGRANGIAN, CAROM_BASELINE_MLP_CLNN},
     {"in-cp-clnn", CAROM_CM, CAROM_LAGRANGIAN, CAROM_BASELINE_IN_CLNN},
     {"in-cp-sp", CAROM_CM, CAROM_LAGRANGIAN, CAROM_BASELINE_IN},
+    {"lcp-cd-clnn", CAROM_LCP, CAROM_LAGRANGIAN, CAROM_BASELINE_NONE},
+    {"lcp-cd-chnn", CAROM_LCP, CAROM_HAMILTONIAN, CAROM_BASELINE_NONE},
 };
 enum { NAME_COUNT = sizeof names / sizeof names[0] };
 

@@ -459,6 +459,7 @@ void contact_geometry(const carom_system *s, const contact_id *id, const double 
   c->next_weight = c->weight + limit_count;
   c->point = (int *)(void *)(c->next_weight + limit_count);
   memset(c->frame, 0, sizeof c->frame);
+  c->turns = false;
   switch (id->kind) {
     case CONTACT_PAIR: pair_geometry(s, x, c); break;
     case CONTACT_BALL_PLANE:
@@ -478,6 +479,18 @@ void contact_geometry(const carom_system *s, const contact_id *id, const double 
 
 /* ---- derivative of the geometry -------------------------------------------------------------- */
 
+/* The basis of complete_frame turns about the normal by omega = a (n_0 dn_1 - n_1 dn_0), a = -1 / (sign + n_2), as that
+ * moves: dt_1 = omega t_2, dt_2 = -omega t_1 beside what carries them along. */
+static void turn_cotangent(const contact *c, double frame_bar[MAX_DIMENSION][MAX_DIMENSION],
+                           double *normal_bar) {
+  const double *n = c->frame[0];
+  double a = -1 / ((n[2] >= 0 ? 1 : -1) + n[2]);
+  double bar = a * (vector_dot_small(frame_bar[1], c->frame[2], 3) -
+                    vector_dot_small(frame_bar[2], c->frame[1], 3));
+  normal_bar[0] -= bar * n[1];
+  normal_bar[1] += bar * n[0];
+}
+
 /* in the forward pass this was block_k = weight_k frame, so now frame_bar = sum_k weight_k
  * block_bar_k, and with the tangents carried along, dt = -(t.de_n) e_n, all of it on e_n */
 static void normal_cotangent(const contact *c, int d, const double *block_bar, double *normal_bar) {
@@ -490,6 +503,7 @@ static void normal_cotangent(const contact *c, int d, const double *block_bar, d
     double along = vector_dot_small(frame_bar[t], c->frame[0], d);
     for (int j = 0; j < d; j++) normal_bar[j] -= along * c->frame[t][j];
   }
+  if (c->turns && d == 3) turn_cotangent(c, frame_bar, normal_bar);
 }
 
 /* weight_bar_k = block_bar_k : frame */

@@ -64,6 +64,9 @@ typedef struct contact {
   double *weight;      /* block_k = weight_k frame; for bends, of the segment before the joint */
   double *next_weight; /* bends: of the segment after */
   double *block;       /* [point_count][dimension][dimension] */
+  bool
+      turns; /* what is made of the contact depends on how its tangents lie, as pyramids of friction do: the derivative
+                 has their turn about the normal. False from contact_geometry */
 } contact;
 
 /* Fills `c`, its arrays from `memory`. */
@@ -71,8 +74,8 @@ void contact_geometry(const carom_system *s, const contact_id *id, const double 
                       arena *memory);
 
 /* x_bar += from the cotangents of the blocks [point_count][dimension * dimension] and of the gap.
- * Tangents are carried along with the normal without turning about it, dt = -(t.de_n) e_n: what a
- * contact does depends on the frame only up to such a turn. */
+ * Tangents are carried along with the normal without turning about it, dt = -(t.de_n) e_n, unless c->turns: what
+ * a contact does depends on the frame only up to such a turn. */
 void contact_geometry_vjp(const carom_system *s, const contact *c, const double *x,
                           const double *block_bar, double gap_bar, double *x_bar);
 

@@ -194,7 +194,7 @@ carom_status carom_system_contacts(const carom_system *system, const double *x, 
 static carom_status check_step(const carom_system *s, const carom_rollout_options *options,
                                const double *theta, const double *x, const double *v,
                                const double *u, carom_error *error) {
-  carom_status status = options_check(&rollout_option_table, options, error);
+  carom_status status = rollout_options_check(s, options, error);
   if (status == CAROM_OK && theta != NULL) status = carom_parameters_check(s, theta, error);
   if (status != CAROM_OK) return status;
   const int size = s->coordinate_count;

@@ -320,7 +320,7 @@ static bool act(passage *p, stretch_entry *entry, const entry_parts *parts) {
   entry->impact = s->keeps_impacts;
   s->report->impacts++;
   s->report->contacts += event.group.count;
-  report_event(s->report, event.group.island_count, &impulses);
+  report_event(s->report, &event, &impulses);
   arena_restore(scratch, mark);
   p->impacts++;
   return true;

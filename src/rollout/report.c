@@ -32,10 +32,10 @@ void report_program(carom_report *report, const carom_cone_info *info) {
   if (!(info->residual <= report->worst_residual)) report->worst_residual = info->residual;
 }
 
-void report_event(carom_report *report, int islands, const event_impulses *impulses) {
-  for (int k = 0; k < islands; k++) {
+void report_event(carom_report *report, const contact_event *e, const event_impulses *impulses) {
+  for (int k = 0; k < e->group.island_count; k++) {
     report_program(report, &impulses->compression.info[k]);
-    report_program(report, &impulses->restitution.info[k]);
+    if (!event_is_complementary(e)) report_program(report, &impulses->restitution.info[k]);
   }
 }
 

@@ -27,7 +27,7 @@ static carom_status rollout_make(const carom_system *system, const carom_rollout
                                  const potential *energy, int samples, batch_use use,
                                  carom_rollout **rollout, carom_error *error) {
   *rollout = NULL;
-  carom_status status = options_check(&rollout_option_table, options, error);
+  carom_status status = rollout_options_check(system, options, error);
   if (status != CAROM_OK) return status;
   if (samples < 1)
     return error_set(error, CAROM_INVALID_ARGUMENT, "batch is %d, must be at least 1", samples);

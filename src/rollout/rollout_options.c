@@ -1,12 +1,13 @@
 #include "rollout/rollout_options.h"
 
+#include "base/error.h"
 #include "contact/cone_options.h"
 #include "system/system.h"
 
 #include <limits.h>
 
 const char *const dynamics_choices[] = {"lagrangian", "hamiltonian", NULL};
-const char *const contact_choices[] = {"cm", "cmr", NULL};
+const char *const contact_choices[] = {"cm", "cmr", "lcp", NULL};
 
 static const option_field fields[] = {
     {OPTION(carom_rollout_options, steps), OPTION_RANGE(0, INT_MAX - 1), .role = OPTION_SCENE,
@@ -28,7 +29,8 @@ static const option_field fields[] = {
      .flag = "contact-time", .argument = "WHEN", .heading = "Contacts",
      .help = "contacts act at the end of a time step (step), or when their gap closes (event)"},
     {OPTION(carom_rollout_options, contact), .names = contact_choices, .flag = "contact",
-     .argument = "NAME", .heading = "Contacts", .help = "cm, or cmr: with A + epsilon I"},
+     .argument = "NAME", .heading = "Contacts",
+     .help = "cm, cmr: with A + epsilon I, or lcp: pyramids of friction, Newton's restitution"},
     {OPTION(carom_rollout_options, friction), .names = friction_names, .role = OPTION_SCENE,
      .flag = "friction", .argument = "LAW", .heading = "Contacts",
      .help = "convex, as the paper has it, or coulomb"},
@@ -71,4 +73,25 @@ carom_rollout_options carom_rollout_default_options(const carom_system *system) 
   options.contact_time = system->contact_time;
   options.stabilize = system->stabilize;
   return options;
+}
+
+carom_status contact_model_check(const carom_system *system, carom_contact_model contact,
+                                 carom_error *error) {
+  if (contact != CAROM_LCP || system->contact_count > 0) return CAROM_OK;
+  return error_set(error, CAROM_INVALID_ARGUMENT,
+                   "the contact model is lcp, but scene '%s' has no contacts: leave it at cm",
+                   system->name);
+}
+
+carom_status rollout_options_check(const carom_system *system, const carom_rollout_options *options,
+                                   carom_error *error) {
+  carom_status status = options_check(&rollout_option_table, options, error);
+  if (status == CAROM_OK) status = contact_model_check(system, options->contact, error);
+  if (status == CAROM_OK && options->contact == CAROM_LCP && options->cone.smoothing > 0)
+    status =
+        error_set(error, CAROM_INVALID_ARGUMENT,
+                  "smoothing is %g, but it belongs to cone programs: the contact model lcp has "
+                  "none, take cm or cmr, or smoothing 0",
+                  options->cone.smoothing);
+  return status;
 }

@@ -149,7 +149,7 @@ static bool sample_event(const batch_job *job, worker *w, int i, int step, tape 
 
   result->report.events++;
   result->report.contacts += w->active.count;
-  report_event(&result->report, event.group.island_count, &impulses);
+  report_event(&result->report, &event, &impulses);
   arena_restore(&w->scratch, mark);
   return true;
 }
