@@ -172,7 +172,7 @@ for scene in cp3 bd5 gyro rope; do
   expect 0 '^pass: ' check $scene --contact lcp --sample 4 --directions 1
 done
 expect 0 '^pass: ' check gyro --contact lcp --contact-time event --sample 4 --directions 1
-expect 2 'smoothing is 0.1, but it belongs to cone programs' simulate cp3 --contact lcp --smoothing 0.1
+expect 1 'smoothing is 0.1, but it belongs to cone programs' simulate cp3 --contact lcp --smoothing 0.1
 expect 2 'unrecognized option' check cp3 --dump-failures dumped
 expect 0 'sampler \(16\)' check --help
 

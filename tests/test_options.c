@@ -462,7 +462,7 @@ static void bad_configs(void **state) {
   refuse_config("\"val\": 100", "\"val\": 1e2", "other.json: dataset.val is 100.0, expected an");
   refuse_config("\"hidden_size\"", "\"hidden\"", "other.json: model_options.hidden is no option");
   refuse_config("\"seed\": 0", "\"seed\": 0, \"luck\": 1", "other.json: luck is nothing that");
-  refuse_config("\"contact\": \"cm\"", "\"contact\": \"lcp\"", "other.json: dataset.contact is");
+  refuse_config("\"contact\": \"cm\"", "\"contact\": \"pgs\"", "other.json: dataset.contact is");
   refuse_config("\"train\": {", "\"train\": 7, \"dataset\": {", "other.json");
   carom_run_config_free(&written);
 }
