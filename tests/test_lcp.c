@@ -407,6 +407,24 @@ static void inputs_vjp(const inputs *in, const cone_solution *solution, const co
   }
 }
 
+/* Contacts with one normal, as those of a block that slides: every share of the load moves it alike, and frictions that
+ * differ make the shares matter. Changes of v and mu keep the rank. */
+static inputs crowded_inputs(rng *r, int contacts, int dimension) {
+  int n = contacts * dimension;
+  inputs in = random_inputs(r, contacts, dimension, n - 3);
+  in.v[0] = -1;
+  in.v[1] = 2;
+  for (int k = 0; k < in.freedoms; k++)
+    for (int i = 0; i < n; i++) {
+      if (i % dimension == 0)
+        in.G[k * n + i] = k == 0 ? rng_uniform(r, 0.5, 1) : 0;
+      else
+        in.G[k * n + i] = (i % dimension == k) + 0.1 * rng_normal(r);
+    }
+  for (int i = 0; i < contacts; i++) in.mu[i] = rng_uniform(r, 0.05, 0.3);
+  return in;
+}
+
 static double compare(inputs *in, double *values, const double *gradient, int count, rng *r,
                       int *compared, int *kinks) {
   double error;
@@ -450,6 +468,31 @@ static void check_derivative(int missing, double target, int kind) {
   assert_true(kinks * 10 < compared);
   assert_true(compared > 0 && slid > 0);
   assert_true(missing == 0 ? edges > 0 : singular > 0);
+}
+
+static void test_derivative_of_shares(void **state) {
+  (void)state;
+  int compared = 0, kinks = 0, singular = 0, count = repeats(60);
+  double worst = 0;
+  for (int k = 0; k < count; k++) {
+    clear_memory(NULL);
+    rng r;
+    rng_seed(&r, 46, (uint64_t)k);
+    inputs in = crowded_inputs(&r, 2 + k % 3, 2 + k / 3 % 2);
+    cone_program p = program_of(&in);
+    cone_solution solution = solve_lcp(&p);
+    singular += solution.info.singular;
+    cone_cotangents bars = solve_lcp_vjp(&p, &solution, in.weight);
+    double *G_bar = arena_doubles(&memory, in.freedoms * in.size);
+    double *v_bar = arena_doubles(&memory, in.freedoms);
+    inputs_vjp(&in, &solution, &bars, G_bar, v_bar);
+    worst = fmax(worst, compare(&in, in.v, v_bar, in.freedoms, &r, &compared, &kinks));
+    worst = fmax(worst, compare(&in, in.mu, bars.mu, in.contacts, &r, &compared, &kinks));
+  }
+  print_message("shares: %d directions, %d at a kink, %d of %d singular; %.1e\n", compared, kinks,
+                singular, count, worst);
+  assert_true(worst < 1e-6);
+  assert_true(singular >= count - count / 10 && kinks * 10 < compared);
 }
 
 static void test_derivative(void **state) {
@@ -674,6 +717,7 @@ int main(void) {
       cmocka_unit_test_setup(test_wedged, clear_memory),
       cmocka_unit_test_setup(test_not_finite, clear_memory),
       cmocka_unit_test_setup(test_derivative, clear_memory),
+      cmocka_unit_test_setup(test_derivative_of_shares, clear_memory),
       cmocka_unit_test_setup(test_derivative_without_friction, clear_memory),
       cmocka_unit_test_setup(test_no_gain, clear_memory),
       cmocka_unit_test_setup(test_newton_can_gain, clear_memory),
