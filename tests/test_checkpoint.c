@@ -229,17 +229,17 @@ static bool stop_early(void *user, int64_t done, int64_t total) {
 }
 
 // saved after any batch and taken up by another process's trainer: the same file at the end
-static void resumed_is_uninterrupted(void **state) {
-  fixture *f = *state;
-  training whole = default_training(f);
+static void resume_everywhere(const fixture *f, carom_trainer_options usual) {
+  const carom_model_options model = model_options(f->system);
+  training whole = make_training(f, &model, &usual);
   assert_int_equal(carom_trainer_run(whole.trainer, NULL, NULL, NULL), CAROM_OK);
   assert_int_equal(carom_trainer_save(whole.trainer, "whole.h5", NULL), CAROM_OK);
   for (int64_t batches = 0; batches <= 12; batches++) {
-    const carom_model_options model = model_options(f->system);
-    carom_trainer_options options = train_options();
+    carom_trainer_options options = usual;
     options.progress = stop_early;
     options.progress_user = &batches;
-    training stopped = make_training(f, &model, &options), resumed = default_training(f);
+    training stopped = make_training(f, &model, &options),
+             resumed = make_training(f, &model, &usual);
     if (batches > 0) {
       assert_int_equal(carom_trainer_run(stopped.trainer, NULL, NULL, NULL), CAROM_INTERRUPTED);
     }
@@ -257,6 +257,16 @@ static void resumed_is_uninterrupted(void **state) {
     training_free(&resumed);
   }
   training_free(&whole);
+}
+
+static void resumed_is_uninterrupted(void **state) { resume_everywhere(*state, train_options()); }
+
+// estimated states are in the file
+static void resumed_with_estimated_states(void **state) {
+  carom_trainer_options options = train_options();
+  options.estimate_states = true;
+  options.states_every = 2;
+  resume_everywhere(*state, options);
 }
 
 static void refuse_training(const fixture *f, const carom_model_options *model,
@@ -307,7 +317,7 @@ static void other_training(void **state) {
 static void change(const option_field *f, void *options) {
   const double value = option_number(f, options);
   double other = value + 1;
-  if (f->kind == CAROM_OPTION_NUMBER) other = value / 3;
+  if (f->kind == CAROM_OPTION_NUMBER) other = value == 0 ? 1 : value / 3;
   if (f->kind == CAROM_OPTION_SWITCH || f->kind == CAROM_OPTION_CHOICE) other = value == 0;
   assert_true(option_fits(f, other));
   option_set_number(f, options, other);
@@ -473,6 +483,7 @@ int main(void) {
       cmocka_unit_test(foreign_files),
       cmocka_unit_test(cut_short),
       cmocka_unit_test(resumed_is_uninterrupted),
+      cmocka_unit_test(resumed_with_estimated_states),
       cmocka_unit_test(other_training),
       cmocka_unit_test(every_option_is_compared),
       cmocka_unit_test(state_round_trip),

@@ -83,7 +83,8 @@ static search_result search_chunks(carom_model *m, const carom_chunks *chunks, a
   search_result result;
   assert_int_equal(carom_model_loss(m, chunks, chunks->count, NULL, &before, NULL, NULL, NULL),
                    CAROM_OK);
-  assert_int_equal(property_search_run(m, chunks, optimizer, &result, NULL), CAROM_OK);
+  const observations observed = observations_of(chunks);
+  assert_int_equal(property_search_run(m, &observed, optimizer, &result, NULL), CAROM_OK);
   assert_int_equal(carom_model_loss(m, chunks, chunks->count, NULL, &after, NULL, NULL, NULL),
                    CAROM_OK);
   if (result.count == 0) {
@@ -279,7 +280,8 @@ static void is_not_led_by_its_sample(void **state) {
   carom_model *m = make_model(f, 1, friction, restitution);
   const carom_chunks *chunks = &f->data->train;
   touch_lists touches;
-  assert_int_equal(touch_lists_make(&touches, m, chunks, chunks->count, NULL, NULL), CAROM_OK);
+  const observations observed = observations_of(chunks);
+  assert_int_equal(touch_lists_make(&touches, m, &observed, chunks->count, NULL, NULL), CAROM_OK);
   const chunk_list *felt = &touches.lists[BOTTOM];
   assert_true(felt->count > 2 * TRIED);
   for (int k = 0; k < TRIED; k++) {

@@ -27,7 +27,15 @@ typedef struct carom_trainer_options {
   double final_rate;       /* 2e-4 */
   int search_every; /* 25: so many epochs apart, frictions and restitutions are tried at values all
                        over their range and moved where that lowers the loss; 0: never */
-  uint64_t seed;    /* of the order of the chunks */
+  bool estimate_states;    /* false. The first state of every chunk is an unknown too, held to its
+                           measurement by the deviation of the noise: for noisy data, which otherwise
+                           biases what is learned. The loss is then that of Student's distribution,
+                           about the mean square of residuals by their deviation: near 1 where the
+                           model explains the data */
+  double noise_deviation;  /* 0: estimated from the data, of positions and of velocities. As that of
+                             carom_dataset_options.noise */
+  int states_every;        /* 5: epochs between two passes over the states */
+  uint64_t seed;           /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next
                               carom_trainer_epoch goes on with the batch that follows */
@@ -97,10 +105,12 @@ CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_cal
 /* How far a training is. */
 typedef struct carom_trainer_info {
   int epochs_done;
-  int batches_done; /* of the epoch under way */
-  int batches;      /* of every epoch */
-  int best_epoch;   /* 0 before the first epoch has ended */
-  double best_loss; /* of validation, else of training; INFINITY before that */
+  int batches_done;                      /* of the epoch under way */
+  int batches;                           /* of every epoch */
+  int best_epoch;                        /* 0 before the first epoch has ended */
+  double best_loss;                      /* of validation, else of training; INFINITY before that */
+  double position_noise, velocity_noise; /* deviations of the data; 0 unless states are estimated */
+  double noise_scale;                    /* deviation of the residuals by these, at least 1 */
 } carom_trainer_info;
 
 CAROM_API carom_trainer_info carom_trainer_describe(const carom_trainer *trainer);
@@ -120,6 +130,12 @@ CAROM_API carom_status carom_trainer_restore(carom_trainer *trainer, const char 
  * carom_epoch.moves of them after an epoch that began with a search. No search raises the loss of
  * the training chunks; where there are more than 4000 it is judged on as many, evenly spread. */
 CAROM_API const carom_move *carom_trainer_moves(const carom_trainer *trainer, int *count);
+
+/* The estimated first states of the training or validation chunks, x and v
+ * [count][point_count][dimension], owned by the trainer: they change with its epochs. NULL where first
+ * states are taken as exact. */
+CAROM_API carom_status carom_trainer_states(const carom_trainer *trainer, carom_split split,
+                                            const double **x, const double **v, carom_error *error);
 
 #ifdef __cplusplus
 }

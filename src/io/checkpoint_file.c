@@ -24,6 +24,7 @@ enum { CHECKPOINT_VERSION = 1 };
 typedef struct saved_state {
   training_state training;
   int64_t optimizer_steps;
+  double noise_scale;
 } saved_state;
 
 #define STATE(member, attribute) OPTION(saved_state, member), .file = attribute
@@ -43,6 +44,7 @@ static const option_field state_fields[] = {
     {STATE(training.search_loss_before, "search_loss_before"), REAL, .role = OPTION_LATER},
     {STATE(training.search_loss_after, "search_loss_after"), REAL, .role = OPTION_LATER},
     {STATE(optimizer_steps, "optimizer_steps"), COUNT},
+    {STATE(noise_scale, "noise_scale"), REAL, .role = OPTION_LATER},
     {REPORT(time_steps), COUNT},
     {REPORT(events), COUNT},
     {REPORT(contacts), COUNT},
@@ -109,9 +111,32 @@ static carom_status write_model(h5_writer *writer, const carom_model *model, car
   return status;
 }
 
+/* Estimated states of chunks, as they stand in the file: rows are chunks. */
+typedef struct estimate_array {
+  const char *name;
+  h5_axis axes[2];
+  double *values;
+} estimate_array;
+
+enum { ESTIMATE_ARRAYS = 6 };
+
+static void estimate_arrays(const carom_trainer *t, estimate_array arrays[ESTIMATE_ARRAYS]) {
+  static const char *const names[ESTIMATE_ARRAYS] = {
+      "train_x", "train_v", "train_damping", "validation_x", "validation_v", "validation_damping"};
+  const int width = t->model->system->coordinate_count;
+  for (int k = 0; k < ESTIMATE_ARRAYS; k++) {
+    const state_estimates *s = k < 3 ? &t->estimated.train : &t->estimated.validation;
+    double *const values[] = {s->x, s->v, s->damping};
+    arrays[k] = (estimate_array){
+        names[k], {{"chunks", s->chunks.count}, {"numbers", k % 3 < 2 ? width : 1}}, values[k % 3]};
+  }
+}
+
 static carom_status write_training(h5_writer *writer, const carom_trainer *t, carom_error *error) {
   const h5_axis axis = {"parameters", t->optimizer.size};
-  const saved_state state = {.training = t->state, .optimizer_steps = t->optimizer.steps};
+  const saved_state state = {.training = t->state,
+                             .optimizer_steps = t->optimizer.steps,
+                             .noise_scale = t->estimated.noise.scale};
   carom_status status =
       options_write_attributes(writer, &trainer_option_table, &t->options, NULL, error);
   if (status == CAROM_OK)
@@ -125,6 +150,10 @@ static carom_status write_training(h5_writer *writer, const carom_trainer *t, ca
     status = h5_write_doubles(writer, "first_moment", 1, &axis, t->optimizer.m, error);
   if (status == CAROM_OK)
     status = h5_write_doubles(writer, "second_moment", 1, &axis, t->optimizer.v, error);
+  estimate_array arrays[ESTIMATE_ARRAYS];
+  estimate_arrays(t, arrays);
+  for (int k = 0; status == CAROM_OK && t->estimated.on && k < ESTIMATE_ARRAYS; k++)
+    status = h5_write_doubles(writer, arrays[k].name, 2, arrays[k].axes, arrays[k].values, error);
   return status;
 }
 
@@ -354,22 +383,38 @@ static carom_status compare_training(const h5_reader *reader, const char *path,
 typedef struct restored {
   saved_state state;
   double *parameters, *m, *v;
+  double *estimates[ESTIMATE_ARRAYS]; /* NULL where states are not estimated */
 } restored;
 
 static void restored_free(restored *r) {
   free(r->parameters);
   free(r->m);
   free(r->v);
+  for (int k = 0; k < ESTIMATE_ARRAYS; k++) free(r->estimates[k]);
 }
 
 static carom_status read_state(const h5_reader *reader, const char *path, const carom_trainer *t,
                                saved_state *state, carom_error *error) {
   carom_status status = options_read_attributes(reader, path, &state_table, state, error);
   const int done = state->training.batches_done;
+  if (status == CAROM_OK && t->estimated.on && !(state->noise_scale >= 1))
+    return error_set(error, CAROM_INVALID_DATA,
+                     "%s: attribute noise_scale is %g, it is at least 1; the file is damaged", path,
+                     state->noise_scale);
   if (status != CAROM_OK || done <= trainer_batch_count(t)) return status;
   return error_set(error, CAROM_INVALID_DATA,
                    "%s: attribute batches_done is %d, an epoch has %d; the file is damaged", path,
                    done, trainer_batch_count(t));
+}
+
+static carom_status read_estimates(h5_reader *reader, const carom_trainer *t, restored *r,
+                                   carom_error *error) {
+  estimate_array arrays[ESTIMATE_ARRAYS];
+  estimate_arrays(t, arrays);
+  carom_status status = CAROM_OK;
+  for (int k = 0; status == CAROM_OK && k < ESTIMATE_ARRAYS; k++)
+    status = h5_read_doubles(reader, arrays[k].name, 2, arrays[k].axes, &r->estimates[k], error);
+  return status;
 }
 
 static carom_status read_restored(h5_reader *reader, const char *path, const carom_trainer *t,
@@ -385,11 +430,23 @@ static carom_status read_restored(h5_reader *reader, const char *path, const car
   if (status == CAROM_OK) status = read_state(reader, path, t, &r->state, error);
   if (status == CAROM_OK) status = h5_read_doubles(reader, "first_moment", 1, &axis, &r->m, error);
   if (status == CAROM_OK) status = h5_read_doubles(reader, "second_moment", 1, &axis, &r->v, error);
+  if (status == CAROM_OK && t->estimated.on) status = read_estimates(reader, t, r, error);
   if (status != CAROM_OK) return status;
   r->parameters = size_allocate((size_t)t->optimizer.size, sizeof(double));
   if (r->parameters == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "%s: out of memory", path);
   return read_parameters(reader, t->model, r->parameters, error);
+}
+
+static void take_estimates(carom_trainer *t, const restored *r) {
+  if (!t->estimated.on) return;
+  estimate_array arrays[ESTIMATE_ARRAYS];
+  estimate_arrays(t, arrays);
+  for (int k = 0; k < ESTIMATE_ARRAYS; k++) {
+    const size_t count = (size_t)arrays[k].axes[0].size * (size_t)arrays[k].axes[1].size;
+    memcpy(arrays[k].values, r->estimates[k], sizeof(double) * count);
+  }
+  t->estimated.noise.scale = r->state.noise_scale;
 }
 
 static carom_status read_training(h5_reader *reader, void *user, carom_error *error) {
@@ -403,6 +460,7 @@ static carom_status read_training(h5_reader *reader, void *user, carom_error *er
     memcpy(trainer->optimizer.v, r.v, bytes);
     trainer->optimizer.steps = r.state.optimizer_steps;
     trainer->state = r.state.training;
+    take_estimates(trainer, &r);
   }
   restored_free(&r);
   return status;

@@ -12,11 +12,14 @@
  *
  * and, where a training is saved,
  *   /first_moment, /second_moment       float64 [parameters] of AdamW
+ *   /train_x, /train_v, /train_damping, /validation_x, ...
+ *                                       float64 [chunks][numbers of each]: estimated first states of
+ *                                       chunks, where the training estimates them (learn/states.h)
  *   root attributes
  *     epochs, batch, ...                the options of the trainer, by the names in their table
  *     train_seed (text), data_hash (text, hexadecimal)
  *     optimizer_steps, epochs_done, best_loss, best_epoch, and of the epoch under way batches_done,
- *     loss_sum, gradient_norm, moves and the counters of its report
+ *     loss_sum, gradient_norm, moves and the counters of its report; noise_scale
  *
  * An attribute of any other name is refused. The same training gives the same bytes: there is no time in it. */
 #ifndef CAROM_IO_CHECKPOINT_FILE_H

@@ -23,7 +23,7 @@ enum { MOST_CHUNKS = 4000 };
 /* One property with the chunks that feel it. */
 typedef struct probe {
   carom_model *model;
-  const carom_chunks *chunks;
+  const observations *observed;
   const chunk_list *felt;
   double *parameter;
   bool restitution;
@@ -37,7 +37,7 @@ static carom_status loss_at(const probe *p, double value, double *loss, carom_er
   const double kept = *p->parameter;
   *p->parameter = p->restitution ? restitution_parameter(value) : value;
   carom_status status =
-      loss_of_chunks(p->model, p->chunks, p->felt->count, p->felt->items, loss, error);
+      loss_of_chunks(p->model, p->observed, p->felt->count, p->felt->items, loss, error);
   *p->parameter = kept;
   return status;
 }
@@ -100,7 +100,7 @@ static carom_range open_range(bool restitution) {
   return (carom_range){.determined = false, .low = 0, .high = restitution ? 1 : INFINITY};
 }
 
-static carom_status find_range(carom_model *m, const carom_chunks *chunks, const chunk_list *felt,
+static carom_status find_range(carom_model *m, const observations *observed, const chunk_list *felt,
                                int which, bool restitution, carom_range *range,
                                carom_error *error) {
   *range = open_range(restitution);
@@ -109,7 +109,7 @@ static carom_status find_range(carom_model *m, const carom_chunks *chunks, const
   const double value = restitution ? restitution_of(*parameter) : friction_of(*parameter);
   const bool large = !restitution && value > LARGE_FRICTION;
   probe p = {.model = m,
-             .chunks = chunks,
+             .observed = observed,
              .felt = felt,
              .parameter = parameter,
              .restitution = restitution,
@@ -119,7 +119,7 @@ static carom_status find_range(carom_model *m, const carom_chunks *chunks, const
   return probe_range(&p, range, error);
 }
 
-static carom_status find_ranges(carom_model *m, const carom_chunks *chunks,
+static carom_status find_ranges(carom_model *m, const observations *observed,
                                 const touch_lists *touches, carom_range *friction,
                                 carom_range *restitution, carom_error *error) {
   carom_status status = CAROM_OK;
@@ -130,8 +130,8 @@ static carom_status find_ranges(carom_model *m, const carom_chunks *chunks,
       continue;
     }
     const chunk_list *felt = &touches->lists[k];
-    status = find_range(m, chunks, felt, k, false, &friction[k], error);
-    if (status == CAROM_OK) status = find_range(m, chunks, felt, k, true, &restitution[k], error);
+    status = find_range(m, observed, felt, k, false, &friction[k], error);
+    if (status == CAROM_OK) status = find_range(m, observed, felt, k, true, &restitution[k], error);
   }
   return status;
 }
@@ -153,9 +153,11 @@ carom_status determination_run(carom_model *m, const carom_chunks *chunks, carom
   if (indices == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d indices", count);
   for (int k = 0; k < count; k++) indices[k] = spread_index(k, count, chunks->count);
+  const observations observed = observations_of(chunks);
   touch_lists touches = {0};
-  carom_status status = touch_lists_make(&touches, m, chunks, count, indices, error);
-  if (status == CAROM_OK) status = find_ranges(m, chunks, &touches, friction, restitution, error);
+  carom_status status = touch_lists_make(&touches, m, &observed, count, indices, error);
+  if (status == CAROM_OK)
+    status = find_ranges(m, &observed, &touches, friction, restitution, error);
   touch_lists_free(&touches);
   free(indices);
   // a model whose predictions leave the finite numbers tells nothing

@@ -6,7 +6,9 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "learn/measurement.h"
 #include "learn/model.h"
+#include "learn/observations.h"
 #include "nn/gemm.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -36,7 +38,7 @@ static void prediction_batch(batch_executor *b, const carom_model *m, int steps,
 
 void loss_batch_free(loss_batch *l) {
   batch_free(&l->batch);
-  double *arrays[] = {l->x0, l->v0, l->x, l->v, l->x_bar, l->v_bar, l->losses};
+  double *arrays[] = {l->x0, l->v0, l->x, l->v, l->x_bar, l->v_bar, l->losses, l->residuals};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) free(arrays[i]);
   *l = (loss_batch){0};
 }
@@ -62,14 +64,41 @@ static carom_status reserve(carom_model *m, int count, int states, bool gradient
     l->capacity = 0;
     if (!grow(&l->x0, state) || !grow(&l->v0, state) || !grow(&l->x, trajectory) ||
         !grow(&l->v, trajectory) || !grow(&l->x_bar, trajectory) || !grow(&l->v_bar, trajectory) ||
-        !grow(&l->losses, (size_t)count))
+        !grow(&l->losses, (size_t)count) || !grow(&l->residuals, trajectory * 2))
       return error_set(
           error, CAROM_OUT_OF_MEMORY,
           "no memory for a batch of %d chunks of %d states, %.3g GB; use a smaller batch", count,
-          states, size_gigabytes(size_multiply(4 * sizeof(double), trajectory)));
+          states, size_gigabytes(size_multiply(6 * sizeof(double), trajectory)));
     l->capacity = count;
   }
   return batch_reserve(&l->batch, count, gradients, error);
+}
+
+/* ---- observations ---------------------------------------------------------------------------- */
+
+observations observations_from(const observations *all, int width, int first) {
+  const carom_chunks *c = &all->chunks;
+  const size_t states = (size_t)first * (size_t)c->states, row = (size_t)width;
+  observations part = *all;
+  part.chunks.count -= first;
+  part.chunks.x += states * row;
+  part.chunks.v += states * row;
+  if (c->contact != NULL) part.chunks.contact += states;
+  if (all->x0 != NULL) part.x0 += (size_t)first * row;
+  if (all->v0 != NULL) part.v0 += (size_t)first * row;
+  return part;
+}
+
+static size_t first_state(const observations *o, int width, int chunk) {
+  return (size_t)chunk * (size_t)o->chunks.states * (size_t)width;
+}
+const double *observed_x0(const observations *o, int width, int chunk) {
+  if (o->x0 != NULL) return o->x0 + (size_t)chunk * (size_t)width;
+  return o->chunks.x + first_state(o, width, chunk);
+}
+const double *observed_v0(const observations *o, int width, int chunk) {
+  if (o->v0 != NULL) return o->v0 + (size_t)chunk * (size_t)width;
+  return o->chunks.v + first_state(o, width, chunk);
 }
 
 /* ---- loss ------------------------------------------------------------------------------------ */
@@ -125,13 +154,41 @@ static size_t sample_at(const carom_model *m, const carom_chunks *chunks, const 
   return (sample / (states - 1) * states + sample % (states - 1)) * size;
 }
 
+/* The chunk that sample i of a model that takes whole ones is. */
+static int chunk_at(const int *indices, int i) { return indices != NULL ? indices[i] : i; }
+
 /* Chunks beside which the batch's predictions are put. */
 typedef struct comparison {
   const carom_model *model;
   loss_batch *batch;
-  const carom_chunks *chunks;
+  const observations *observed;
   const int *indices; /* may be NULL */
 } comparison;
+
+/* A sample of a batch: its prediction, what was measured, cotangents. */
+typedef struct compared {
+  int states;
+  const double *x, *v, *measured_x, *measured_v;
+  double *x_bar, *v_bar, *residuals; /* residuals [states][2 M] */
+} compared;
+
+static compared sample_of(const comparison *c, int i) {
+  const carom_chunks *chunks = &c->observed->chunks;
+  const loss_batch *l = c->batch;
+  const carom_system *s = c->model->system;
+  const int states = sample_states(c->model, chunks);
+  const size_t at = (size_t)i * (size_t)states * (size_t)s->coordinate_count;
+  const size_t truth = sample_at(c->model, chunks, c->indices, i);
+  const size_t residuals = (size_t)i * (size_t)states * 2 * (size_t)measurement_count(s);
+  return (compared){states,
+                    l->x + at,
+                    l->v + at,
+                    chunks->x + truth,
+                    chunks->v + truth,
+                    l->x_bar + at,
+                    l->v_bar + at,
+                    l->residuals + residuals};
+}
 
 /* Loss of the samples of a shard, each into losses[i], with cotangents:
  *   loss = 1 / (2 N B) sum |x - x_true| / L + |v - v_true| / S, N numbers of x in each of B samples. */
@@ -139,17 +196,66 @@ static void compare_shard(void *user, shard_range s) {
   const comparison *c = user;
   const carom_model *m = c->model;
   loss_batch *l = c->batch;
-  int size = m->system->coordinate_count, states = sample_states(m, c->chunks);
-  int numbers = states * size;
-  double scale = 1 / (2.0 * numbers * l->batch.job.batch);
+  const int numbers = sample_states(m, &c->observed->chunks) * m->system->coordinate_count;
+  const double scale = 1 / (2.0 * numbers * l->batch.job.batch);
   for (int i = s.first; i < s.first + s.count; i++) {
-    size_t truth = sample_at(m, c->chunks, c->indices, i);
-    size_t at = (size_t)i * (size_t)numbers;
-    double sum = absolute_difference(m, states, l->x + at, c->chunks->x + truth, m->length, scale,
-                                     l->x_bar + at);
-    sum += absolute_difference(m, states, l->v + at, c->chunks->v + truth, m->speed, scale,
-                               l->v_bar + at);
+    const compared k = sample_of(c, i);
+    double sum = absolute_difference(m, k.states, k.x, k.measured_x, m->length, scale, k.x_bar) +
+                 absolute_difference(m, k.states, k.v, k.measured_v, m->speed, scale, k.v_bar);
     l->losses[i] = sum * scale;
+  }
+}
+
+// residuals of a sample, each by its deviation
+static void noise_residuals(const carom_system *s, const noise_level *noise, const compared *k) {
+  const int count = measurement_count(s);
+  const double units[2] = {1 / (noise->scale * noise->position),
+                           1 / (noise->scale * noise->velocity)};
+  for (int state = 0; state < k->states; state++) {
+    const size_t at = (size_t)state * (size_t)s->coordinate_count;
+    double *z = k->residuals + state * 2 * count;
+    measurement_residual(s, k->x + at, k->v + at, k->measured_x + at, k->measured_v + at, z);
+    for (int j = 0; j < 2 * count; j++) z[j] *= units[j >= count];
+  }
+}
+
+/* The loss of observations.h, 2 log(scale) + 1 / (R B) sum student_loss(z), R numbers in each of B
+ * samples; the residuals become their cotangents. */
+static double noise_loss(const carom_system *s, const noise_level *noise, const compared *k,
+                         int batch) {
+  const int count = measurement_count(s), numbers = k->states * 2 * count;
+  const double scale = 1.0 / numbers / batch;
+  const double units[2] = {scale / (noise->scale * noise->position),
+                           scale / (noise->scale * noise->velocity)};
+  double sum = 0;
+  for (int state = 0; state < k->states; state++) {
+    const size_t at = (size_t)state * (size_t)s->coordinate_count;
+    double *z = k->residuals + state * 2 * count;
+    for (int j = 0; j < 2 * count; j++) {
+      sum += student_loss(z[j]);
+      z[j] = student_slope(z[j]) * units[j >= count];
+    }
+    measurement_residual_vjp(s, k->x + at, k->v + at, k->measured_x + at, z, k->x_bar + at,
+                             k->v_bar + at);
+  }
+  return sum * scale + 2 * log(noise->scale) / batch;
+}
+
+static void compare_residuals(void *user, shard_range s) {
+  const comparison *c = user;
+  for (int i = s.first; i < s.first + s.count; i++) {
+    const compared k = sample_of(c, i);
+    noise_residuals(c->model->system, c->observed->noise, &k);
+  }
+}
+
+static void compare_noisy_shard(void *user, shard_range s) {
+  const comparison *c = user;
+  compare_residuals(user, s);
+  for (int i = s.first; i < s.first + s.count; i++) {
+    const compared k = sample_of(c, i);
+    c->batch->losses[i] =
+        noise_loss(c->model->system, c->observed->noise, &k, c->batch->batch.job.batch);
   }
 }
 
@@ -196,32 +302,36 @@ static carom_status take_parameters(carom_model *m, carom_error *error) {
   return CAROM_OK;
 }
 
-carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
-                              const int *indices, double *loss, double *gradient,
-                              carom_report *report, carom_error *error) {
-  REQUIRE(model, error);
-  REQUIRE(chunks, error);
-  carom_model *m = model;
-  carom_status status = check_chunks(m, chunks, count, indices, error);
-  if (status == CAROM_OK)
-    status = reserve(m, count, sample_states(m, chunks), gradient != NULL, error);
+/* Runs `count` chunks from x0, v0 of the batch and compares; reverses if `gradients`. */
+static carom_status run_and_compare(const comparison *c, batch_compare compare, bool gradients,
+                                    carom_error *error) {
+  loss_batch *l = c->batch;
+  gemm_begin();
+  carom_status status = batch_run_loss(
+      &l->batch, &(batch_states){.x0 = l->x0, .v0 = l->v0, .x = l->x, .v = l->v}, compare,
+      (void *)c, &(batch_cotangents){.x = l->x_bar, .v = l->v_bar}, gradients, error);
+  gemm_end();
+  return status;
+}
+
+carom_status observations_loss(carom_model *m, const observations *o, int count, const int *indices,
+                               double *loss, double *gradient, carom_report *report,
+                               carom_error *error) {
+  carom_status status = reserve(m, count, sample_states(m, &o->chunks), gradient != NULL, error);
   if (status == CAROM_OK) status = take_parameters(m, error);
   if (status != CAROM_OK) return status;
-
-  // each sample is predicted from its first state
   loss_batch *l = &m->training;
-  size_t size = (size_t)m->system->coordinate_count;
+  const int width = m->system->coordinate_count;
   for (int i = 0; i < count; i++) {
-    size_t at = sample_at(m, chunks, indices, i);
-    memcpy(l->x0 + (size_t)i * size, chunks->x + at, sizeof(double) * size);
-    memcpy(l->v0 + (size_t)i * size, chunks->v + at, sizeof(double) * size);
+    const size_t bytes = sizeof(double) * (size_t)width, at = (size_t)i * (size_t)width;
+    const size_t from = sample_at(m, &o->chunks, indices, i);
+    const size_t start = (size_t)chunk_at(indices, i) * (size_t)width;
+    memcpy(l->x0 + at, o->x0 != NULL ? o->x0 + start : o->chunks.x + from, bytes);
+    memcpy(l->v0 + at, o->v0 != NULL ? o->v0 + start : o->chunks.v + from, bytes);
   }
-  comparison c = {m, l, chunks, indices};
-  gemm_begin();
-  status = batch_run_loss(
-      &l->batch, &(batch_states){.x0 = l->x0, .v0 = l->v0, .x = l->x, .v = l->v}, compare_shard, &c,
-      &(batch_cotangents){.x = l->x_bar, .v = l->v_bar}, gradient != NULL, error);
-  gemm_end();
+  const comparison c = {m, l, o, indices};
+  status = run_and_compare(&c, o->noise != NULL ? compare_noisy_shard : compare_shard,
+                           gradient != NULL, error);
   if (report != NULL) *report = l->batch.report;
   if (status != CAROM_OK) return status;
   batch_collect(&l->batch, l->losses, sizeof(double));
@@ -230,6 +340,37 @@ carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, in
   if (loss != NULL) *loss = sum;
   if (gradient != NULL) add_shards(m, gradient);
   return error_clear(error);
+}
+
+carom_status observations_residuals(carom_model *m, const observations *o, int count,
+                                    const int *indices, const double *x0, const double *v0,
+                                    const double **residuals, carom_error *error) {
+  *residuals = NULL;
+  carom_status status = reserve(m, count, o->chunks.states, false, error);
+  if (status == CAROM_OK) status = take_parameters(m, error);
+  if (status != CAROM_OK) return status;
+  loss_batch *l = &m->training;
+  const size_t bytes = sizeof(double) * (size_t)count * (size_t)m->system->coordinate_count;
+  memcpy(l->x0, x0, bytes);
+  memcpy(l->v0, v0, bytes);
+  const comparison c = {m, l, o, indices};
+  status = run_and_compare(&c, compare_residuals, false, error);
+  if (status != CAROM_OK) return status;
+  const int numbers = o->chunks.states * 2 * measurement_count(m->system);
+  batch_collect(&l->batch, l->residuals, sizeof(double) * (size_t)numbers);
+  *residuals = l->residuals;
+  return CAROM_OK;
+}
+
+carom_status carom_model_loss(carom_model *model, const carom_chunks *chunks, int count,
+                              const int *indices, double *loss, double *gradient,
+                              carom_report *report, carom_error *error) {
+  REQUIRE(model, error);
+  REQUIRE(chunks, error);
+  carom_status status = check_chunks(model, chunks, count, indices, error);
+  if (status != CAROM_OK) return status;
+  const observations o = observations_of(chunks);
+  return observations_loss(model, &o, count, indices, loss, gradient, report, error);
 }
 
 /* ---- prediction ------------------------------------------------------------------------------ */

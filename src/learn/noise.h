@@ -1,9 +1,5 @@
-/* Gaussian noise on states, as a measurement would have it, that leaves the constraints held:
- *  - chains of pendulums (sampler "angles"): on the angle and the rate of every link;
- *  - rigid bodies: on the centre, the rotation (a small rotation vector), velocity and spin;
- *  - point masses: on position and velocity.
- * Where bodies are tied together otherwise, the noisy state is put back on the constraints by the
- * shortest way: Newton's method on positions, then a projection of velocities. */
+/* Gaussian noise on states, as a measurement would have it: on each of the numbers of which
+ * learn/measurement.h says that a measurement consists. */
 #ifndef CAROM_LEARN_NOISE_H
 #define CAROM_LEARN_NOISE_H
 

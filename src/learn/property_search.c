@@ -45,7 +45,7 @@ typedef struct move {
 
 typedef struct search {
   carom_model *model;
-  const carom_chunks *chunks;
+  const observations *observed;
   int judged_count;
   int *judged;         /* [judged_count] the chunks that stand for the training data */
   touch_lists touches; /* those of them that feel each property */
@@ -79,11 +79,12 @@ static void limit_work(search *s) {
   }
 }
 
-static carom_status search_make(search *s, carom_model *m, const carom_chunks *chunks,
+static carom_status search_make(search *s, carom_model *m, const observations *observed,
                                 carom_error *error) {
   const size_t properties = (size_t)m->property_count, parameters = (size_t)m->parameter_count;
-  *s = (search){.model = m, .chunks = chunks};
-  s->judged_count = chunks->count < MOST_JUDGED ? chunks->count : MOST_JUDGED;
+  const int count = observed->chunks.count;
+  *s = (search){.model = m, .observed = observed};
+  s->judged_count = count < MOST_JUDGED ? count : MOST_JUDGED;
   s->judged = malloc(sizeof(int) * (size_t)s->judged_count);
   s->tried = size_allocate_zero(properties, sizeof(int));
   s->kept = malloc(sizeof(double) * parameters);
@@ -95,8 +96,8 @@ static carom_status search_make(search *s, carom_model *m, const carom_chunks *c
   } else {
     memcpy(s->kept, m->parameters, sizeof(double) * parameters);
     for (int k = 0; k < s->judged_count; k++)
-      s->judged[k] = spread_index(k, s->judged_count, chunks->count);
-    status = touch_lists_make(&s->touches, m, chunks, s->judged_count, s->judged, error);
+      s->judged[k] = spread_index(k, s->judged_count, count);
+    status = touch_lists_make(&s->touches, m, observed, s->judged_count, s->judged, error);
   }
   if (status == CAROM_OK)
     limit_work(s);
@@ -141,7 +142,7 @@ static double value_of(const trial *t, double parameter) {
 }
 
 static carom_status sample_loss(const trial *t, double *loss, carom_error *error) {
-  return loss_of_chunks(t->search->model, t->search->chunks, t->count, t->sample, loss, error);
+  return loss_of_chunks(t->search->model, t->search->observed, t->count, t->sample, loss, error);
 }
 
 static carom_status try_value(const trial *t, double value, double *loss, carom_error *error) {
@@ -153,7 +154,7 @@ static carom_status try_value(const trial *t, double value, double *loss, carom_
 static carom_status whole_loss(const trial *t, double of_sample, double *loss, carom_error *error) {
   *loss = of_sample;
   if (t->count == t->all->count) return CAROM_OK;
-  return loss_of_chunks(t->search->model, t->search->chunks, t->all->count, t->all->items, loss,
+  return loss_of_chunks(t->search->model, t->search->observed, t->all->count, t->all->items, loss,
                         error);
 }
 
@@ -340,12 +341,12 @@ static carom_status search_scale(search *s, carom_error *error) {
   if (m->options.contact != CAROM_CMR || m->regularizer >= 0 || felt->count == 0) return CAROM_OK;
   const size_t bytes = sizeof(double) * (size_t)m->parameter_count;
   double before, best, factor = 1;
-  carom_status status = loss_of_chunks(m, s->chunks, felt->count, felt->items, &before, error);
+  carom_status status = loss_of_chunks(m, s->observed, felt->count, felt->items, &before, error);
   best = CLEAR_GAIN * before;
   for (int k = 0; k < SCALE_TRIALS && status == CAROM_OK; k++) {
     double loss;
     scale_parameters(m, SCALES[k]);
-    status = loss_of_chunks(m, s->chunks, felt->count, felt->items, &loss, error);
+    status = loss_of_chunks(m, s->observed, felt->count, felt->items, &loss, error);
     memcpy(m->parameters, s->kept, bytes);
     if (status != CAROM_OK || loss >= best) continue;
     best = loss;
@@ -366,7 +367,7 @@ static carom_status search_scale(search *s, carom_error *error) {
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 static carom_status training_loss(const search *s, double *loss, carom_error *error) {
-  return loss_of_chunks(s->model, s->chunks, s->judged_count, s->judged, loss, error);
+  return loss_of_chunks(s->model, s->observed, s->judged_count, s->judged, loss, error);
 }
 
 static void undo_last(search *s) {
@@ -423,11 +424,11 @@ static carom_status hand_over(const search *s, search_result *result, carom_erro
   return CAROM_OK;
 }
 
-carom_status property_search_run(carom_model *m, const carom_chunks *chunks, adamw *optimizer,
+carom_status property_search_run(carom_model *m, const observations *observed, adamw *optimizer,
                                  search_result *result, carom_error *error) {
   *result = (search_result){.loss_before = NAN, .loss_after = NAN};
   search s;
-  carom_status status = search_make(&s, m, chunks, error);
+  carom_status status = search_make(&s, m, observed, error);
   if (status != CAROM_OK) return status;
   status = search_scale(&s, error);
   // restitution first: it shows in the normal motion, whatever the friction, while the impulse of

@@ -32,6 +32,7 @@
 #include "carom.h"
 
 #include "learn/adamw.h"
+#include "learn/observations.h"
 
 enum { MOST_JUDGED = 4000 };
 
@@ -45,7 +46,7 @@ typedef struct search_result {
 /* Tries the scale of mass (CMr), every restitution, every friction, then pairs of them. A property
  * that moves takes up descent without its old momentum. Contact programs of trials count in no
  * report: what is kept is met again by the training. After an error everything is as it was. */
-carom_status property_search_run(carom_model *model, const carom_chunks *chunks, adamw *optimizer,
+carom_status property_search_run(carom_model *model, const observations *observed, adamw *optimizer,
                                  search_result *result, carom_error *error);
 
 #endif

@@ -73,37 +73,37 @@ static bool predictions_make(predictions *p, int count, int states, int size) {
   return p->x0 != NULL && p->v0 != NULL && p->x != NULL && p->v != NULL;
 }
 
-static carom_status predict_block(carom_model *m, const carom_chunks *chunks, int count, block *b,
+static carom_status predict_block(carom_model *m, const observations *o, int count, block *b,
                                   predictions *p, carom_error *error) {
-  const size_t size = (size_t)m->system->coordinate_count;
+  const int width = m->system->coordinate_count, states = o->chunks.states;
   for (int k = 0; k < count; k++) {
-    const int place = b->first + k;
-    const size_t at =
-        (size_t)(b->indices != NULL ? b->indices[place] : place) * (size_t)chunks->states * size;
-    memcpy(p->x0 + (size_t)k * size, chunks->x + at, sizeof(double) * size);
-    memcpy(p->v0 + (size_t)k * size, chunks->v + at, sizeof(double) * size);
+    const int place = b->first + k, chunk = b->indices != NULL ? b->indices[place] : place;
+    const size_t at = (size_t)k * (size_t)width, bytes = sizeof(double) * (size_t)width;
+    memcpy(p->x0 + at, observed_x0(o, width, chunk), bytes);
+    memcpy(p->v0 + at, observed_v0(o, width, chunk), bytes);
   }
-  carom_status status = carom_model_predict(m, count, chunks->states - 1, p->x0, p->v0, p->x, p->v,
-                                            NULL, NULL, error);
+  carom_status status =
+      carom_model_predict(m, count, states - 1, p->x0, p->v0, p->x, p->v, NULL, NULL, error);
   if (status != CAROM_OK) return status;
-  const carom_chunks predicted = {.count = count, .states = chunks->states, .x = p->x, .v = p->v};
+  const carom_chunks predicted = {.count = count, .states = states, .x = p->x, .v = p->v};
   status = contacts_visit(m->system, &predicted, note_active, b, error);
   if (status != CAROM_OK || b->enough_memory) return status;
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for lists of chunks");
 }
 
-carom_status touch_lists_make(touch_lists *touches, carom_model *m, const carom_chunks *chunks,
+carom_status touch_lists_make(touch_lists *touches, carom_model *m, const observations *observed,
                               int count, const int *indices, carom_error *error) {
   predictions p = {0};
   *touches = (touch_lists){.property_count = m->property_count};
   touches->lists = size_allocate_zero((size_t)m->property_count, sizeof(chunk_list));
   carom_status status = CAROM_OK;
   if (touches->lists == NULL ||
-      !predictions_make(&p, count, chunks->states, m->system->coordinate_count))
+      !predictions_make(&p, count, observed->chunks.states, m->system->coordinate_count))
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions of %d chunks", count);
   for (int first = 0; first < count && status == CAROM_OK; first += BLOCK) {
     block b = {touches, first, indices, true};
-    status = predict_block(m, chunks, count - first < BLOCK ? count - first : BLOCK, &b, &p, error);
+    status =
+        predict_block(m, observed, count - first < BLOCK ? count - first : BLOCK, &b, &p, error);
   }
   predictions_free(&p);
   if (status != CAROM_OK) touch_lists_free(touches);
@@ -119,24 +119,16 @@ void touch_lists_free(touch_lists *touches) {
 
 /* ---- loss ------------------------------------------------------------------------------------ */
 
-// the chunks from `first` on, where no indices pick any
-static carom_chunks chunks_from(const carom_chunks *chunks, int size, int first) {
-  const size_t states = (size_t)first * (size_t)chunks->states;
-  return (carom_chunks){.count = chunks->count - first,
-                        .states = chunks->states,
-                        .x = chunks->x + states * (size_t)size,
-                        .v = chunks->v + states * (size_t)size};
-}
-
-carom_status loss_of_chunks(carom_model *m, const carom_chunks *chunks, int count,
+carom_status loss_of_chunks(carom_model *m, const observations *observed, int count,
                             const int *indices, double *loss, carom_error *error) {
   double sum = 0;
   for (int first = 0, rows; first < count; first += rows) {
     rows = count - first < BLOCK ? count - first : BLOCK;
-    const carom_chunks part =
-        indices != NULL ? *chunks : chunks_from(chunks, m->system->coordinate_count, first);
+    const observations part = indices != NULL
+                                  ? *observed
+                                  : observations_from(observed, m->system->coordinate_count, first);
     double mean = 0;
-    const carom_status status = carom_model_loss(
+    const carom_status status = observations_loss(
         m, &part, rows, indices != NULL ? indices + first : NULL, &mean, NULL, NULL, error);
     if (status == CAROM_NUMERICAL_FAILURE || (status == CAROM_OK && !isfinite(mean))) {
       *loss = INFINITY;

@@ -4,7 +4,7 @@
 #ifndef CAROM_LEARN_TOUCH_H
 #define CAROM_LEARN_TOUCH_H
 
-#include "carom.h"
+#include "learn/observations.h"
 
 typedef struct chunk_list {
   int count, capacity;
@@ -17,13 +17,14 @@ typedef struct touch_lists {
 } touch_lists;
 
 /* Predicts the chunks at `indices` (NULL: the first `count`) with the model as it stands. */
-carom_status touch_lists_make(touch_lists *touches, carom_model *model, const carom_chunks *chunks,
-                              int count, const int *indices, carom_error *error);
+carom_status touch_lists_make(touch_lists *touches, carom_model *model,
+                              const observations *observed, int count, const int *indices,
+                              carom_error *error);
 void touch_lists_free(touch_lists *touches);
 
-/* carom_model_loss in pieces, so that memory does not grow with the number of chunks; infinite
+/* observations_loss in pieces, so that memory does not grow with the number of chunks; infinite
  * where a prediction leaves the finite numbers. */
-carom_status loss_of_chunks(carom_model *model, const carom_chunks *chunks, int count,
+carom_status loss_of_chunks(carom_model *model, const observations *observed, int count,
                             const int *indices, double *loss, carom_error *error);
 
 /* `count` of `most` indices, evenly spread: the k-th. */

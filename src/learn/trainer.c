@@ -165,6 +165,19 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
     carom_trainer_destroy(t);
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory to train %d parameters", size);
   }
+  if (options->estimate_states) {
+    status =
+        model_takes_pairs(model)
+            ? error_set(error, CAROM_INVALID_ARGUMENT,
+                        "estimate_states: %s is trained on pairs of states and has no first "
+                        "states of chunks to estimate",
+                        carom_model_options_name(&model->options))
+            : states_begin(&t->estimated, model->system, dataset, options->noise_deviation, error);
+    if (status != CAROM_OK) {
+      carom_trainer_destroy(t);
+      return status;
+    }
+  }
   *trainer = t;
   return error_clear(error);
 }
@@ -172,6 +185,7 @@ carom_status carom_trainer_create(carom_model *model, const carom_dataset *datas
 void carom_trainer_destroy(carom_trainer *trainer) {
   if (trainer == NULL) return;
   adamw_free(&trainer->optimizer);
+  states_free(&trainer->estimated);
   free(trainer->search.moves);
   free(trainer->order);
   free(trainer->gradient);
@@ -233,12 +247,23 @@ static double norm(const double *values, int count) {
   return sqrt(sum);
 }
 
+// the chunks of a split, predicted from estimated states where there are such
+static observations training_chunks(const carom_trainer *t) {
+  return t->estimated.on ? states_observe(&t->estimated, &t->estimated.train)
+                         : observations_of(&t->dataset->train);
+}
+static observations validation_chunks(const carom_trainer *t) {
+  return t->estimated.on ? states_observe(&t->estimated, &t->estimated.validation)
+                         : observations_of(&t->dataset->validation);
+}
+
 // loss, gradient and update; nothing has changed unless it returns CAROM_OK
 static carom_status take_step(carom_trainer *t, int count, const int *indices, double rate,
                               double *loss, carom_report *report, carom_error *error) {
   *report = (carom_report){0};
-  carom_status status = carom_model_loss(t->model, &t->dataset->train, count, indices, loss,
-                                         t->gradient, report, error);
+  const observations observed = training_chunks(t);
+  carom_status status =
+      observations_loss(t->model, &observed, count, indices, loss, t->gradient, report, error);
   if (status == CAROM_OK) status = check_gradient(t, *loss, error);
   if (status != CAROM_OK) return status;
   const carom_trainer_options *o = &t->options;
@@ -340,8 +365,8 @@ static carom_status epoch_search(carom_trainer *t, carom_error *error) {
       s->epochs_done % every != 0)
     return CAROM_OK;
   free(t->search.moves);
-  carom_status status =
-      property_search_run(t->model, &t->dataset->train, &t->optimizer, &t->search, error);
+  const observations observed = training_chunks(t);
+  carom_status status = property_search_run(t->model, &observed, &t->optimizer, &t->search, error);
   if (status != CAROM_OK) {
     error_prefix(error, "search before epoch %d", s->epochs_done + 1);
     return advise(status, error);
@@ -353,9 +378,21 @@ static carom_status epoch_search(carom_trainer *t, carom_error *error) {
   return CAROM_OK;
 }
 
+// the pass over first states that stands before an epoch, once
+static carom_status epoch_states(carom_trainer *t, carom_error *error) {
+  const training_state *s = &t->state;
+  if (!t->estimated.on || s->batches_done > 0 || s->epochs_done % t->options.states_every != 0)
+    return CAROM_OK;
+  carom_status status =
+      states_improve(&t->estimated, t->model, t->options.seed, s->epochs_done, error);
+  if (status != CAROM_OK) error_prefix(error, "states before epoch %d", s->epochs_done + 1);
+  return status;
+}
+
 static carom_status epoch_batches(carom_trainer *t, double rate, carom_error *error) {
   training_state *s = &t->state;
-  carom_status status = epoch_search(t, error);
+  carom_status status = epoch_states(t, error);
+  if (status == CAROM_OK) status = epoch_search(t, error);
   if (status != CAROM_OK) return status;
   trainer_shuffle(t->options.seed, s->epochs_done + 1, t->samples, t->order);
   while (s->batches_done < trainer_batch_count(t)) {
@@ -368,29 +405,21 @@ static carom_status epoch_batches(carom_trainer *t, double rate, carom_error *er
   return CAROM_OK;
 }
 
-// `count` chunks from `first` on, in the same memory
-static carom_chunks slice(const carom_chunks *chunks, int width, int first, int count) {
-  const size_t states = (size_t)first * (size_t)chunks->states;
-  return (carom_chunks){.count = count,
-                        .states = chunks->states,
-                        .x = chunks->x + states * (size_t)width,
-                        .v = chunks->v + states * (size_t)width,
-                        .contact = chunks->contact != NULL ? chunks->contact + states : NULL};
-}
-
 // mean loss of the validation chunks, taken in batches; NaN if there are none
 static carom_status validate(carom_trainer *t, double *loss, carom_report *report,
                              carom_error *error) {
-  const carom_chunks *all = &t->dataset->validation;
+  const observations all = validation_chunks(t);
+  const int chunks = all.chunks.count;
   double sum = 0.0;
-  for (int first = 0, count; first < all->count; first += count) {
-    count = all->count - first < t->options.batch ? all->count - first : t->options.batch;
-    const carom_chunks part = slice(all, t->model->system->coordinate_count, first, count);
+  for (int first = 0, count; first < chunks; first += count) {
+    count = chunks - first < t->options.batch ? chunks - first : t->options.batch;
+    observations part = observations_from(&all, t->model->system->coordinate_count, first);
+    part.chunks.count = count;
     double value = NAN;
     carom_report one = {0};
-    const int samples = (int)model_sample_count(t->model, &part);
+    const int samples = (int)model_sample_count(t->model, &part.chunks);
     carom_status status =
-        carom_model_loss(t->model, &part, samples, NULL, &value, NULL, &one, error);
+        observations_loss(t->model, &part, samples, NULL, &value, NULL, &one, error);
     if (status == CAROM_OK && !isfinite(value)) {
       status = error_set(error, CAROM_NUMERICAL_FAILURE, "the loss is %g", value);
     }
@@ -401,7 +430,7 @@ static carom_status validate(carom_trainer *t, double *loss, carom_report *repor
     sum += value * count;
     carom_report_add(report, &one);
   }
-  *loss = all->count > 0 ? sum / all->count : NAN;
+  *loss = chunks > 0 ? sum / chunks : NAN;
   return CAROM_OK;
 }
 
@@ -476,11 +505,32 @@ carom_trainer_info carom_trainer_describe(const carom_trainer *trainer) {
                               .batches_done = s->batches_done,
                               .batches = trainer_batch_count(trainer),
                               .best_epoch = s->best_epoch,
-                              .best_loss = s->best_loss};
+                              .best_loss = s->best_loss,
+                              .position_noise = trainer->estimated.noise.position,
+                              .velocity_noise = trainer->estimated.noise.velocity,
+                              .noise_scale = trainer->estimated.noise.scale};
 }
 
 const carom_move *carom_trainer_moves(const carom_trainer *trainer, int *count) {
   const bool any = trainer != NULL && trainer->search.count > 0;
   if (count != NULL) *count = any ? trainer->search.count : 0;
   return any ? trainer->search.moves : NULL;
+}
+
+carom_status carom_trainer_states(const carom_trainer *trainer, carom_split split, const double **x,
+                                  const double **v, carom_error *error) {
+  if (x != NULL) *x = NULL;
+  if (v != NULL) *v = NULL;
+  REQUIRE(trainer, error);
+  REQUIRE(x, error);
+  REQUIRE(v, error);
+  if (split != CAROM_TRAIN && split != CAROM_VALIDATION)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "carom_trainer_states: the chunks of split %d are not trained or validated on",
+                     (int)split);
+  const state_estimates *estimates =
+      split == CAROM_TRAIN ? &trainer->estimated.train : &trainer->estimated.validation;
+  *x = estimates->x;
+  *v = estimates->v;
+  return error_clear(error);
 }

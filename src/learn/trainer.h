@@ -1,8 +1,8 @@
 /* The inside of a training, open so that io/ can save it and take it up again.
  *
- * A training is a function of (model parameters, optimiser moments, training_state): the order of
- * the chunks in epoch k comes from (seed, k) alone, so that no generator has to be kept. Restoring
- * these three and going on gives the same bits as never having stopped, between any two batches.
+ * A training is a function of (model parameters, optimiser moments, training_state, estimated
+ * states): the order of the chunks in epoch k comes from (seed, k) alone, so that no generator has to be
+ * kept. Restoring these and going on gives the same bits as never having stopped, between any two batches.
  *
  * Rate in epoch k of E (k = 1 .. E), constant for all batches of an epoch:
  *   constant  learning_rate
@@ -14,6 +14,7 @@
 
 #include "learn/adamw.h"
 #include "learn/property_search.h"
+#include "learn/states.h"
 
 /* How far a training is. What belongs to the epoch under way is zero between epochs. */
 typedef struct training_state {
@@ -33,7 +34,8 @@ struct carom_trainer {
   const carom_dataset *dataset;
   carom_trainer_options options;
   adamw optimizer;
-  search_result search; /* of the last search */
+  search_result search;       /* of the last search */
+  state_estimation estimated; /* first states of chunks, where these are unknown too */
   training_state state;
   uint64_t
       data_hash;    /* of the chunks it trains and validates on: a resumed run must have the same */

@@ -35,6 +35,19 @@ static const option_field fields[] = {
      .role = OPTION_PAPER, .paper = 0, .flag = "search-every", .argument = "N",
      .heading = "Training",
      .help = "try frictions and restitutions far from where they stand every N epochs; 0: never"},
+    {OPTION(carom_trainer_options, estimate_states), .role = OPTION_LATER,
+     .flag = "estimate-states", .heading = "Training",
+     .help = "the first state of every chunk is unknown too, held to its measurement by the "
+             "deviation of the noise: for noisy data, which otherwise biases what is learned"},
+    {OPTION(carom_trainer_options, noise_deviation), OPTION_AT_LEAST(0), .role = OPTION_LATER,
+     .flag = "noise-deviation", .argument = "X", .heading = "Training",
+     .help = "of --estimate-states: standard deviation of the noise, as --noise has it; 0: "
+             "estimated from the data"},
+    {OPTION(carom_trainer_options, states_every), OPTION_RANGE(1, INT_MAX), .value = 5,
+     .role = OPTION_LATER, .before = 5, .flag = "states-every", .argument = "N",
+     .heading = "Training",
+     .help = "of --estimate-states: epochs between two passes over "
+             "states"},
     {OPTION(carom_trainer_options, seed), .role = OPTION_ELSEWHERE},
 };
 const option_table trainer_option_table = OPTION_TABLE(fields);

@@ -324,6 +324,13 @@ static outcome try_trainer_moves(trial *t) {
   return (outcome){.harmless = count == 0 && moves == NULL};
 }
 
+static outcome try_trainer_states(trial *t) {
+  const double *x = garbage, *v = garbage;
+  outcome o = {.status = carom_trainer_states(P(trainer, have.trainer), N(split, CAROM_TRAIN),
+                                              P(x, &x), P(v, &v), ERROR)};
+  return o;
+}
+
 static outcome try_model_options_name(trial *t) {
   carom_model_options options = small_model_options();
   return (outcome){.harmless = strlen(carom_model_options_name(O(options, options))) == 0};
@@ -550,6 +557,7 @@ const public_call learning_calls[] = {
     ROW(evaluation_write, ""),
     TRUSTING_ROW(model_options_by_data, "", "options"),
     ROW(trainer_moves, "count"),
+    ROW(trainer_states, ""),
     ROW(option_count, ""),
     ROW(option_describe, ""),
     ROW(option_set, ""),
