@@ -110,6 +110,10 @@ const char *given_text(const given_options *given, const char *name) {
   return given->text[index_of(given->of, name)];
 }
 
+void given_options_set(given_options *given, const char *name, const char *value) {
+  given->text[index_of(given->of, name)] = value;
+}
+
 void given_options_apply(const given_options *given, void *options) {
   for (int k = 0; k < carom_option_count(given->of) && k < MOST_OPTIONS; k++) {
     if (given->text[k] == NULL) continue;

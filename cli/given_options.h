@@ -27,6 +27,9 @@ const struct argp *given_options_argp(carom_options of, const option_words *word
 /* The text that was given for an option, by the name of its field; NULL: it was not given. */
 const char *given_text(const given_options *given, const char *name);
 
+/* Gives a value, which must be one that the option can have; it is kept, not copied. */
+void given_options_set(given_options *given, const char *name, const char *value);
+
 void given_options_apply(const given_options *given, void *options);
 
 /* What the table says of an option, by the name of its field. */

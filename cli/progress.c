@@ -75,13 +75,26 @@ static int terminal_width(void) {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/* "run 3 of 56, 5 % of all, 2h10m left": all works are taken to be as long as those so far. */
+static void format_whole(const progress *p, double share, char *text, size_t size) {
+  const progress_whole *w = &p->whole;
+  char left[32];
+  text[0] = '\0';
+  if (w->count < 2) return;
+  const double done = (w->index + share) / w->count;
+  format_duration((seconds_now() - w->start) * (1 - done) / done, left, sizeof left);
+  snprintf(text, size, "run %d of %d, %.0f %% of all, %s left for all; ", w->index + 1, w->count,
+           100 * done, left);
+}
+
 static void show(progress *p, double share, double rate, double left) {
-  char left_text[32], rate_text[32];
+  char left_text[32], rate_text[32], whole[96];
+  format_whole(p, share, whole, sizeof whole);
   format_duration(left, left_text, sizeof left_text);
   format_rate(rate, rate_text, sizeof rate_text);
   if (!p->terminal) {
-    fprintf(stderr, "%s: %.0f %%, %s %s/s, %s left%s%s\n", p->label, 100.0 * share, rate_text,
-            p->unit, left_text, p->note[0] != '\0' ? ", " : "", p->note);
+    fprintf(stderr, "%s%s: %.0f %%, %s %s/s, %s left%s%s\n", whole, p->label, 100.0 * share,
+            rate_text, p->unit, left_text, p->note[0] != '\0' ? ", " : "", p->note);
     return;
   }
   // beside a note the bar is shorter
@@ -89,7 +102,7 @@ static void show(progress *p, double share, double rate, double left) {
   const int width = p->note[0] != '\0' ? NOTED_BAR_WIDTH : BAR_WIDTH, full = (int)(share * width);
   for (int k = 0; k < width; k++) bar[k] = k < full ? '#' : '.';
   bar[width] = '\0';
-  snprintf(line, sizeof line, "%s [%s] %3.0f %%  %s %s/s  %s left  %s", p->label, bar,
+  snprintf(line, sizeof line, "%s%s [%s] %3.0f %%  %s %s/s  %s left  %s", whole, p->label, bar,
            100.0 * share, rate_text, p->unit, left_text, p->note);
   fprintf(stderr, "\r\033[K%.*s", terminal_width() - 1, line);
   fflush(stderr);

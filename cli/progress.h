@@ -7,6 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A work that is one of several: how much of all is done. */
+typedef struct progress_whole {
+  int index, count; /* of this one, from 0; 0 of none: it stands alone */
+  double start;     /* seconds, of the first */
+} progress_whole;
+
 typedef struct progress {
   const char *label;
   const char *unit; /* what is counted: "steps" */
@@ -17,6 +23,7 @@ typedef struct progress {
   double last;    /* when something was shown last */
   int64_t first;  /* what was done when it began, of a work that is taken up; 0 */
   char note[160]; /* shown behind the time left; "" */
+  progress_whole whole;
 } progress;
 
 progress progress_begin(const char *label, const char *unit, bool quiet);

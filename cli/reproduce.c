@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_TASKS = 4096, KEY_MODELS, KEY_SEEDS, KEY_TABLES, KEY_JSON };
+enum { KEY_TASKS = 4096, KEY_MODELS, KEY_SEEDS, KEY_TABLES, KEY_JSON, KEY_QUICK };
 enum { MOST_NAMES = 64 };
 
 /* Names given as one word, "a,b,c"; they point into it. */
@@ -31,6 +31,7 @@ typedef struct arguments {
   const char *output;
   name_list tasks, models;
   int seeds;
+  bool quick;
   bool tables_only;
   bool json;
   train_arguments training; /* of every run */
@@ -39,10 +40,14 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"output", 'o', "DIR", 0, "folder of the runs and the tables", 0},
     {"tasks", KEY_TASKS, "A,B,...", 0,
-     "built-in scenes to learn (the paper's: bp5-e, bp5, cp3-e, cp3, bd5, rope, gyro-e, gyro)", 0},
+     "built-in scenes to learn (the paper's; experiments with options of their own: those of these "
+     "scenes alone)",
+     0},
     {"models", KEY_MODELS, "A,B,...", 0,
-     "models to train, explained in `carom help train` (cm-cd-clnn, cm-cd-chnn, cmr-cd-clnn, "
-     "cmr-cd-chnn)",
+     "models to train, explained in `carom help train` (those of the experiment)", 0},
+    {"quick", KEY_QUICK, NULL, 0,
+     "minutes in the place of hours: 100 training chunks and 10 epochs unless others are given, no "
+     "ropes of more than 50 points, no data sets of more than 100 chunks",
      0},
     {"seeds", KEY_SEEDS, "N", 0,
      "runs of each model on each task, with the seeds 0 to N-1 (1: seed 0 alone)", 0},
@@ -91,16 +96,13 @@ static void parse_target(struct argp_state *state, const char *text,
   for (int k = 0; k < MOST_TARGETS && reproduce_targets[k] != NULL; k++)
     names[k] = reproduce_targets[k]->name;
   if (*target != NULL) argp_error(state, "one experiment is expected, '%s' is more", text);
+  if (strcmp(text, "learning") == 0) text = table2_target.name; // as it was called once
   *target = reproduce_targets[parse_name(state, "WHAT", text, names)];
 }
 
 static void check_complete(arguments *a, struct argp_state *state) {
-  if (a->target == NULL) argp_error(state, "what to reproduce is missing: learning");
+  if (a->target == NULL) argp_error(state, "what to reproduce is missing: table2, for example");
   if (a->output == NULL) argp_error(state, "-o DIR is missing: the folder of the runs");
-  for (int k = 0; a->tasks.count == k && a->target->tasks[k] != NULL; k++)
-    a->tasks.names[a->tasks.count++] = a->target->tasks[k];
-  for (int k = 0; a->models.count == k && k < carom_model_name_count(); k++)
-    a->models.names[a->models.count++] = carom_model_name(k);
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -111,6 +113,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_TASKS: parse_tasks(state, text, &a->tasks); return 0;
     case KEY_MODELS: parse_models(state, text, &a->models); return 0;
     case KEY_SEEDS: a->seeds = parse_integer(state, "--seeds", text, 1, 100000); return 0;
+    case KEY_QUICK: a->quick = true; return 0;
     case KEY_TABLES: a->tables_only = true; return 0;
     case KEY_JSON: a->json = true; return 0;
     case ARGP_KEY_ARG: parse_target(state, text, &a->target); return 0;
@@ -122,21 +125,37 @@ static error_t parse(int key, char *text, struct argp_state *state) {
 static struct argp argp = {
     options,
     parse,
-    "learning -o DIR",
-    "Reproduces the paper's section 4: trains and evaluates every model on every task, each run in "
-    "DIR/<task>/<model>/seed<k> as `carom train` and `carom evaluate` make it, and writes learned "
-    "values and errors beside the true ones and the paper's to DIR/learning.md and "
-    "DIR/learning.json, from all runs under DIR, and all tables with figures to DIR/report.html. "
+    "WHAT -o DIR",
+    "Reproduces an experiment of the paper:\n"
+    "  table2       table 2 and appendix I: what is learned, four models\n"
+    "  baselines    figure 3: errors of seven models on eight tasks\n"
+    "  long         figure 4: errors along 50 steps (the same runs)\n"
+    "  energy       figure 5: energy of tasks that keep it (the same runs)\n"
+    "  samples      figure 6: BP5 with 25 to 800 training chunks\n"
+    "  scalability  table 3: seconds of an iteration of ropes\n"
+    "  noise        appendix K: noise on the data\n"
+    "  regularizer  appendix K: epsilon of CMr\n"
+    "  rope         appendix L: ropes, data and network sizes\n"
+    "Trains and evaluates every model on every task, each run in "
+    "DIR/<task>/<model>/seed<k> (<task>+<variant> where options belong to the experiment) as "
+    "`carom "
+    "train` and `carom evaluate` make it, and writes "
+    "values and errors beside the true ones and the paper's to DIR/WHAT.md and "
+    "DIR/WHAT.json, data of figures to DIR/WHAT.h5, from all its runs under DIR, and all tables "
+    "with "
+    "figures to DIR/report.html. "
     "The options under Data, Model and Training are "
-    "those of every run that it trains. A run takes minutes, all 32 of one seed take an hour or "
-    "more.\n"
+    "those of every run that it trains. A run takes minutes, of interaction networks and long "
+    "ropes "
+    "hours.\n"
     "What is done is not done again: after Ctrl-C the same command goes on, and several processes "
     "may share the work in one folder, or be started by mpirun, which gives each run to the next "
     "one that is free. A run that was finished with other options is kept, with a "
     "warning."
     "\vExample:\n"
-    "  carom reproduce learning --tasks cp3,gyro --models cm-cd-clnn --seeds 2 \\\n"
-    "    -o results",
+    "  carom reproduce table2 --tasks cp3,gyro --models cm-cd-clnn --seeds 2 \\\n"
+    "    -o results\n"
+    "  carom reproduce baselines --quick -o quick",
     NULL,
     NULL,
     NULL};
@@ -162,20 +181,36 @@ static carom_status write_tables(const arguments *a, const char *command, json_t
   *tables = NULL;
   result_list list;
   carom_status status = results_collect(a->output, &list, error);
-  if (status != CAROM_OK || list.count == 0) return status;
-  *tables = target_document(a->target, &list, command);
+  if (status == CAROM_OK) target_select(a->target, &list);
+  if (status == CAROM_OK && list.count > 0) {
+    *tables = target_document(a->target, &list, command, a->quick);
+    if (*tables == NULL) status = carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+    if (status == CAROM_OK) status = write_both(a, *tables, error);
+    if (status == CAROM_OK)
+      status = target_write_figures(a->target, &list, *tables, a->output, error);
+  }
   results_free(&list);
-  if (*tables == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
-  return write_both(a, *tables, error);
+  return status;
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
+
+/* One run: of an experiment, with a model and a seed. */
+typedef struct planned_run {
+  experiment of;
+  const char *model;
+  int seed;
+} planned_run;
 
 /* How far the work has come. */
 typedef struct work {
   const arguments *given;
   const char *command;
-  int total, number;                /* of runs; of the one at hand, from 1 */
+  planned_run *plan;  /* [total] */
+  int left_out;       /* experiments, by --quick */
+  int pending, begun; /* runs that were not there at the start; those of them so far */
+  double start;       /* seconds */
+  int total, number;  /* of runs; of the one at hand, from 1 */
   int done, before, elsewhere, bad; /* trained now, found, in another process, diverged */
   bool quiet;                       /* progress of other ranks than the first is not shown */
   int code;                         /* what ended it */
@@ -269,20 +304,29 @@ static int do_run(work *w, const train_arguments *given) {
   return code;
 }
 
-static int one_run(work *w, const char *task, const char *model, int seed) {
+// false if the name is too long
+static bool run_folder(const arguments *a, const planned_run *run, char folder[PATH_MAX]) {
+  char task[TASK_NAME];
+  experiment_folder(&run->of, task);
+  return snprintf(folder, PATH_MAX, "%s/%s/%s/seed%d", a->output, task, run->model, run->seed) <
+         PATH_MAX;
+}
+
+static int one_run(work *w, const planned_run *run) {
   const arguments *a = w->given;
-  char folder[PATH_MAX];
-  if (snprintf(folder, sizeof folder, "%s/%s/%s/seed%d", a->output, task, model, seed) >=
-      PATH_MAX) {
+  char folder[PATH_MAX], task[TASK_NAME];
+  experiment_folder(&run->of, task);
+  if (!run_folder(a, run, folder)) {
     fprintf(stderr, "carom reproduce: %.200s...: the name is too long\n", a->output);
     return EXIT_FAILURE;
   }
   train_arguments given = a->training;
-  given.scene = task;
-  given.model = model;
+  experiment_apply(&run->of, a->quick, &given);
+  given.scene = run->of.task;
+  given.model = run->model;
   given.output = folder;
   given.has_seed = true;
-  given.seed = (uint64_t)seed;
+  given.seed = (uint64_t)run->seed;
   given.resume = exists_in(folder, "config.json");
   given.general.quiet = w->quiet;
   if (exists_in(folder, "evaluation.json")) {
@@ -291,19 +335,16 @@ static int one_run(work *w, const char *task, const char *model, int seed) {
     return EXIT_SUCCESS;
   }
   if (!given.general.quiet)
-    fprintf(stderr, "run %d of %d: %s %s seed %d%s\n", w->number, w->total, task, model, seed,
-            given.resume ? ", taken up" : "");
+    fprintf(stderr, "run %d of %d: %s %s seed %d%s\n", w->number, w->total, task, run->model,
+            run->seed, given.resume ? ", taken up" : "");
+  given.whole = (progress_whole){w->begun++, w->pending, w->start};
   return do_run(w, &given);
 }
 
-// all tasks and models with one seed before the next: tables are whole as early as can be
 static bool run_at(void *user, int index) {
   work *w = user;
-  const arguments *a = w->given;
-  const int models = a->models.count, tasks = a->tasks.count;
   w->number = index + 1;
-  w->code = one_run(w, a->tasks.names[index / models % tasks], a->models.names[index % models],
-                    index / models / tasks);
+  w->code = one_run(w, &w->plan[index]);
   if (w->code == EXIT_SUCCESS && interrupted()) {
     fputs("carom reproduce: interrupted; the same command goes on\n", stderr);
     w->code = EXIT_INTERRUPTED;
@@ -329,13 +370,69 @@ static void sum_up(work *w) {
 static int all_runs(work *w) {
   const arguments *a = w->given;
   carom_error error = {0};
-  w->total = a->seeds * a->tasks.count * a->models.count;
   w->quiet = a->training.general.quiet || !ranks_writes();
   ranks_speak(true);
   carom_status status = carom_ranks_share_out(w->total, run_at, w, NULL, &error);
   ranks_speak(false);
   sum_up(w);
   return status == CAROM_OK ? w->code : report_failure("reproduce", &error);
+}
+
+/* ---- what there is to do --------------------------------------------------------------------- */
+
+static carom_status plan_run(work *w, const experiment *e, const char *model, int seed,
+                             carom_error *error) {
+  planned_run *longer = realloc(w->plan, sizeof *longer * (size_t)(w->total + 1));
+  if (longer == NULL) return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  w->plan = longer;
+  const planned_run made = {*e, model, seed};
+  w->plan[w->total++] = made;
+  char folder[PATH_MAX];
+  if (run_folder(w->given, &made, folder) && !exists_in(folder, "evaluation.json")) w->pending++;
+  return CAROM_OK;
+}
+
+// the models of an experiment, or those given
+static carom_status plan_experiment(work *w, const experiment *e, int seed, carom_error *error) {
+  const arguments *a = w->given;
+  const char *const *models = e->models != NULL ? e->models : a->target->models;
+  carom_status status = CAROM_OK;
+  if (a->quick && e->not_quick) {
+    w->left_out++;
+    return CAROM_OK;
+  }
+  for (int k = 0; k < a->models.count && status == CAROM_OK; k++)
+    status = plan_run(w, e, a->models.names[k], seed, error);
+  for (int k = 0; a->models.count == 0 && models[k] != NULL && status == CAROM_OK; k++)
+    status = plan_run(w, e, models[k], seed, error);
+  return status;
+}
+
+static bool is_wanted(const arguments *a, const char *task) {
+  for (int k = 0; k < a->tasks.count; k++)
+    if (strcmp(a->tasks.names[k], task) == 0) return true;
+  return a->tasks.count == 0;
+}
+
+// all of one seed before the next: tables are whole as early as can be
+static carom_status make_plan(work *w, carom_error *error) {
+  const arguments *a = w->given;
+  const reproduce_target *t = a->target;
+  carom_status status = CAROM_OK;
+  for (int seed = 0; seed < a->seeds; seed++) {
+    for (const experiment *e = t->experiments; e != NULL && e->task != NULL; e++)
+      if (status == CAROM_OK && is_wanted(a, e->task)) status = plan_experiment(w, e, seed, error);
+    const bool given = a->tasks.count > 0;
+    for (int k = 0; t->experiments == NULL && status == CAROM_OK; k++) {
+      if (given ? k == a->tasks.count : t->tasks[k] == NULL) break;
+      const experiment e = {.task = given ? a->tasks.names[k] : t->tasks[k]};
+      status = plan_experiment(w, &e, seed, error);
+    }
+  }
+  if (status != CAROM_OK || w->total > 0) return status;
+  return carom_error_set(error, CAROM_INVALID_ARGUMENT,
+                         "there is nothing to do: %s has no experiment on these tasks%s", t->name,
+                         w->left_out > 0 ? " that --quick does not leave out" : "");
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -359,9 +456,11 @@ static void print_summary(const work *w, bool written) {
     if (w->bad > 0) printf(", %d FAILED", w->bad);
     putchar('\n');
   }
+  if (a->quick) printf("shortened      %s\n", quick_words());
+  if (w->left_out > 0) printf("left out       %d experiments\n", w->left_out);
   if (written)
-    printf("written        %s/%s.md, %s/%s.json, %s/report.html\n", a->output, a->target->name,
-           a->output, a->target->name, a->output);
+    printf("written        %s/%s.md, %s/%s.json, %s/%s.h5, %s/report.html\n", a->output,
+           a->target->name, a->output, a->target->name, a->output, a->target->name, a->output);
 }
 
 static int finish(const work *w) {
@@ -398,10 +497,18 @@ int command_reproduce(int argc, char **argv) {
   argp.children = children;
   parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
-  work w = {.given = &a, .command = command};
+  work w = {.given = &a, .command = command, .start = seconds_now()};
+  carom_error error = {0};
+  if (make_plan(&w, &error) != CAROM_OK) {
+    free(w.plan);
+    free(command);
+    report_failure("reproduce", &error);
+    return EXIT_USAGE;
+  }
   int code = a.tables_only ? EXIT_SUCCESS : begin(&w);
   if (code == EXIT_SUCCESS && !a.tables_only) code = all_runs(&w);
   if (code == EXIT_SUCCESS && ranks_writes()) code = finish(&w);
+  free(w.plan);
   free(command);
   return code;
 }

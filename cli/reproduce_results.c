@@ -14,7 +14,7 @@
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-static void result_free(result *r) {
+void result_free(result *r) {
   free(r->task);
   free(r->model);
   free(r->folder);
@@ -63,6 +63,11 @@ static carom_status load_config(const char *folder, result *r, carom_error *erro
     r->version = strdup(version != NULL ? version : "unknown");
     r->shared_properties = config.model.shared_properties;
     r->command = train_command(&config, system, r->folder);
+    // a baseline learns from the pairs of its chunks
+    const bool pairs = config.model.baseline != CAROM_BASELINE_NONE;
+    const double samples = json_at(r->evaluation, "training_chunks") *
+                           (pairs ? json_at(r->evaluation, "chunk.states") - 1 : 1);
+    r->batches = (int)ceil(samples / config.train.batch);
     if (r->version == NULL || r->command == NULL)
       status = carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   }
@@ -83,7 +88,7 @@ static const char *cut_field(char *line) {
 /* Places of columns of metrics.csv, -1 where there is none. Names of properties stand behind all of
  * them and may hold commas; what is behind those is counted from the end of a line. */
 typedef struct metrics_columns {
-  int epoch, best, seconds;
+  int epoch, best, loss, seconds;
 } metrics_columns;
 
 static int find_column(const char *header, const char *name) {
@@ -103,12 +108,17 @@ static void add_metrics(const metrics_columns *columns, char *line, result *r) {
   r->unsolved += atoll(cut_field(line));
   cut_field(line);
   r->programs += atoll(cut_field(line));
+  double loss = NAN;
+  bool best = false;
   for (int column = 0; line != NULL; column++) {
     const char *field = strsep(&line, ",");
+    if (column == columns->loss) loss = atof(field);
+    if (column == columns->best) best = atoi(field) != 0;
     if (column == columns->epoch) r->epochs = atoi(field);
     if (column == columns->best && atoi(field) != 0) r->best_epoch = r->epochs;
     if (column == columns->seconds) r->seconds += atof(field);
   }
+  if (best) r->best_loss = loss;
 }
 
 static carom_status load_metrics(const char *folder, result *r, carom_error *error) {
@@ -120,11 +130,13 @@ static carom_status load_metrics(const char *folder, result *r, carom_error *err
                            strerror(errno));
   char *line = NULL;
   size_t room = 0;
-  metrics_columns columns = {-1, -1, -1};
+  metrics_columns columns = {-1, -1, -1, -1};
   if (getline(&line, &room, file) > 0)
     columns = (metrics_columns){find_column(line, "epoch"), find_column(line, "best"),
-                                find_column(line, "seconds")};
+                                find_column(line, "validation_loss"), find_column(line, "seconds")};
   while (getline(&line, &room, file) > 0) add_metrics(&columns, line, r);
+  r->iteration_seconds =
+      r->epochs > 0 && r->batches > 0 ? r->seconds / r->epochs / r->batches : NAN;
   free(line);
   fclose(file);
   if (columns.epoch >= 0 && columns.best >= 0 && columns.seconds >= 0) return CAROM_OK;

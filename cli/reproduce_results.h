@@ -17,7 +17,10 @@ typedef struct result {
   char *command; /* that trains it again */
   int epochs;    /* done */
   int best_epoch;
+  double best_loss;           /* of validation, of that epoch */
   double seconds;             /* of all epochs */
+  int batches;                /* of an epoch */
+  double iteration_seconds;   /* of one of them, validation included */
   int64_t programs, unsolved; /* cone programs of the training */
 } result;
 
@@ -31,6 +34,7 @@ typedef struct result_list {
 /* A run without evaluation.json is left out; one whose files cannot be read is an error. */
 carom_status results_collect(const char *folder, result_list *list, carom_error *error);
 void results_free(result_list *list);
+void result_free(result *r);
 
 /* Where the runs of the same task and model end that begin at `first`. */
 int results_group_end(const result_list *list, int first);

@@ -1,6 +1,7 @@
 #include "cli/reproduce_rows.h"
 
 #include "cli/output.h"
+#include "cli/paper_values.h"
 #include "cli/template.h"
 
 #include <math.h>
@@ -103,6 +104,65 @@ double group_sum(const run_group *g, const char *path) {
   double sum = 0.0;
   for (int k = 0; k < g->count; k++) sum += or_zero(json_at(g->runs[k].evaluation, path));
   return sum;
+}
+
+double group_mean(const run_group *g, const char *path) {
+  double sum = 0.0;
+  for (int k = 0; k < g->count; k++) sum += json_at(g->runs[k].evaluation, path);
+  return sum / g->count;
+}
+
+/* ---- rows that several targets have ---------------------------------------------------------- */
+
+// one friction and restitution for all contacts: that of the first
+void add_property_row(const run_group *g, json_t *rows) {
+  const result *r = &g->runs[0];
+  if (!r->shared_properties || isnan(json_at(r->evaluation, "contacts.0.friction"))) return;
+  const json_t *paper = paper_entry("properties", r->task, r->model);
+  json_t *row = group_row(g);
+  json_object_set_new(row, "friction",
+                      group_value(g, "contacts.0.friction", "contacts.0.scene_friction",
+                                  json_at(paper, "friction"), 3));
+  json_object_set_new(row, "restitution",
+                      group_value(g, "contacts.0.restitution", "contacts.0.scene_restitution",
+                                  json_at(paper, "restitution"), 3));
+  json_array_append_new(rows, row);
+}
+
+void add_error_row(const run_group *g, json_t *rows) {
+  static const char *const parts[][2] = {{"chunk", "chunk.relative_error"},
+                                         {"chunk_state_norm", "chunk.state_norm_error"},
+                                         {"extended", "extended.relative_error"},
+                                         {"energy_drift", "energy.drift_predicted.greatest"},
+                                         {"energy_drift_true", "energy.drift_true.greatest"}};
+  const json_t *first = g->runs[0].evaluation;
+  json_t *row = group_row(g);
+  const int states = (int)fmax(1.0, json_at(first, "extended.states"));
+  json_object_set_new(row, "chunk_states", json_integer((int)json_at(first, "chunk.states")));
+  json_object_set_new(row, "steps", json_integer(states - 1));
+  for (size_t part = 0; part < sizeof parts / sizeof parts[0]; part++)
+    json_object_set_new(row, parts[part][0], group_estimate(g, parts[part][1]));
+  json_object_set_new(row, "chunk_median",
+                      json_number(group_mean(g, "chunk.relative_error.median")));
+  json_object_set_new(row, "extended_median",
+                      json_number(group_mean(g, "extended.relative_error.median")));
+  double loss = 0, seconds = 0;
+  for (int k = 0; k < g->count; k++) {
+    loss += g->runs[k].best_loss / g->count;
+    seconds += g->runs[k].iteration_seconds / g->count;
+  }
+  json_object_set_new(row, "training_chunks", json_integer((int)json_at(first, "training_chunks")));
+  json_object_set_new(row, "validation_loss", json_number(loss));
+  json_object_set_new(row, "iteration_seconds", json_number(seconds));
+  json_object_set_new(row, "error_of_state", group_curve(g, "extended.error_of_state"));
+  // predictions that became non-finite
+  const double failed = group_sum(g, "chunk.failed") + group_sum(g, "extended.failed");
+  json_object_set_new(row, "failed", json_integer((int)failed));
+  const json_t *paper = paper_entry("errors", g->runs[0].task, g->runs[0].model);
+  const bool at_most = json_at(row, "chunk.mean") <= json_at(paper, "mean");
+  json_object_set_new(row, "paper", paper == NULL ? json_null() : json_incref((json_t *)paper));
+  json_object_set_new(row, "at_most_paper", paper == NULL ? json_null() : json_boolean(at_most));
+  json_array_append_new(rows, row);
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */

@@ -34,6 +34,20 @@ json_t *group_curve(const run_group *g, const char *path);
 /* Sum over the seeds of what is at a path; what is not there counts as 0. */
 double group_sum(const run_group *g, const char *path);
 
+/* Mean over the seeds of what is at a path; NaN where one of them has nothing. */
+double group_mean(const run_group *g, const char *path);
+
+/* Rows for rows_of_groups: what is learned of the contacts of scenes where all share one friction and
+ * restitution (none for models that learn neither),
+ *   {"task", "model", "seeds", "friction": VALUE, "restitution": VALUE}
+ * and errors on test data:
+ *   {"task", "model", "seeds", "chunk_states", "steps", "chunk", "chunk_state_norm", "extended",
+ *    "energy_drift", "energy_drift_true": ESTIMATE, "chunk_median", "extended_median",
+ *    "training_chunks", "validation_loss", "iteration_seconds", "error_of_state": [...], "failed",
+ *    "paper", "at_most_paper"} */
+void add_property_row(const run_group *g, json_t *rows);
+void add_error_row(const run_group *g, json_t *rows);
+
 /* A row for each run: {"task", "model", "seed", "epochs", "best_epoch", "seconds", "programs",
  * "unsolved_programs", "carom_version", "command"}. */
 json_t *run_rows(const result_list *list);

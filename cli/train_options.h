@@ -4,6 +4,7 @@
 
 #include "cli/arguments.h"
 #include "cli/dataset_options.h"
+#include "cli/progress.h"
 
 /* As given; what was not given has the value in the comment. */
 typedef struct train_arguments {
@@ -19,6 +20,7 @@ typedef struct train_arguments {
   bool resume;
   bool json;
   general_options general;
+  progress_whole whole; /* of `carom reproduce`, whose run this is one of */
 } train_arguments;
 
 train_arguments train_arguments_default(void);

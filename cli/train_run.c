@@ -284,6 +284,7 @@ static carom_status train(train_run *r, carom_error *error) {
             "names, the file as it was is %s\n",
             metrics_aside(r->metrics));
   r->bar = progress_begin("training", "batches", r->given->general.quiet);
+  r->bar.whole = r->given->whole;
   r->bar.first = (int64_t)s.batches * s.epochs_done + s.batches_done;
   status = carom_trainer_run(r->trainer, on_epoch, r, error);
   progress_end(&r->bar);

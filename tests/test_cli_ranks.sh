@@ -120,15 +120,15 @@ holds "nothing to be done again" test ! -e requeued
 # --- runs of `reproduce`, each by the next rank that is free
 few=(--tasks cp3,bp5 --models cm-cd-clnn,cm-cd-chnn --seeds 2 --train 30 --val 6 --test 6 --hidden 8 --layers 1
   --steps 20 --epochs 2)
-expect 0 '8 trained' reproduce learning "${few[@]}" -q -o table1
-ranks 0 '8 trained' 3 reproduce learning "${few[@]}" -o table3
+expect 0 '8 trained' reproduce table2 "${few[@]}" -q -o table1
+ranks 0 '8 trained' 3 reproduce table2 "${few[@]}" -o table3
 holds "one line for each run" test "$(grep -c ' error ' out)" -eq 8
 for run in cp3/cm-cd-clnn/seed0 bp5/cm-cd-chnn/seed1; do
   holds "$run has the same bits" cmp table1/$run/last.h5 table3/$run/last.h5
 done
-holds "the same tables" cmp <(grep -v reproduce table1/learning.md) <(grep -v reproduce table3/learning.md)
-ranks 0 '0 trained, 8 were there' 2 reproduce learning "${few[@]}" -q -o table3
-ranks '!' 'NOT_A_SCENE' 2 reproduce learning --tasks NOT_A_SCENE -q -o table4
+holds "the same tables" cmp <(grep -v reproduce table1/table2.md) <(grep -v reproduce table3/table2.md)
+ranks 0 '0 trained, 8 were there' 2 reproduce table2 "${few[@]}" -q -o table3
+ranks '!' 'NOT_A_SCENE' 2 reproduce table2 --tasks NOT_A_SCENE -q -o table4
 
 # --- trouble that all ranks have is told once
 ranks '!' 'holds a run already' 2 train cp3 "${small[@]}" --epochs 4 -q -o whole

@@ -28,6 +28,10 @@ typedef struct carom_arrays {
  * are. What is no number, or of more than 4 axes, is left out. A damaged file is an error. */
 CAROM_API carom_status carom_arrays_read(const char *path, carom_arrays *arrays,
                                          carom_error *error);
+/* Writes arrays under their names, with scene and dt where there are. "GROUP/NAME" goes into a group; those of
+ * one group stand one behind the other. */
+CAROM_API carom_status carom_arrays_write(const carom_arrays *arrays, const char *path,
+                                          carom_error *error);
 /* NULL: there is none of this name. */
 CAROM_API const carom_array *carom_arrays_find(const carom_arrays *arrays, const char *name);
 CAROM_API void carom_arrays_free(carom_arrays *arrays);

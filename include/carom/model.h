@@ -37,6 +37,7 @@ typedef struct carom_model_options {
   int hidden_size;                 /* 256 */
   int baseline_size;      /* width of a baseline's network: 0, the paper's (256, 150, 300) */
   bool shared_properties; /* one friction and restitution for all contacts: as the scene */
+  double regularizer;     /* epsilon of CMr: 0, the scene's */
   bool learn_regularizer; /* false: epsilon of CMr stays as it is */
   bool
       elastic_term; /* true: beside the network, the potential has a quadratic of the strain of each

@@ -59,6 +59,54 @@ carom_status carom_arrays_read(const char *path, carom_arrays *arrays, carom_err
   return status;
 }
 
+// the group of a name: its length up to the slash, 0 in the root
+static size_t group_length(const char *name) {
+  const char *slash = strchr(name, '/');
+  return slash != NULL ? (size_t)(slash - name) : 0;
+}
+
+static carom_status write_item(h5_writer *writer, const carom_arrays *arrays, int index,
+                               carom_error *error) {
+  const carom_array *a = &arrays->items[index];
+  const size_t group = group_length(a->name);
+  h5_axis axes[H5_MAX_RANK];
+  if (memchr(a->name, '\0', sizeof a->name) == NULL || a->name[0] == '\0' || a->rank < 1 ||
+      a->rank > H5_MAX_RANK || a->values == NULL)
+    return error_set(error, CAROM_INVALID_ARGUMENT,
+                     "array %d has no name, no values, or rank %d; it must be from 1 to %d", index,
+                     a->rank, H5_MAX_RANK);
+  for (int k = 0; k < a->rank; k++) {
+    if (a->shape[k] < 0)
+      return error_set(error, CAROM_INVALID_ARGUMENT, "array %s: its axis %d has the size %d",
+                       a->name, k, a->shape[k]);
+    axes[k] = (h5_axis){"size", a->shape[k]};
+  }
+  const char *before = index > 0 ? arrays->items[index - 1].name : "";
+  const bool same = group_length(before) == group && strncmp(before, a->name, group) == 0;
+  carom_status status = CAROM_OK;
+  if (group > 0 && !same) {
+    char name[sizeof a->name];
+    snprintf(name, sizeof name, "%.*s", (int)group, a->name);
+    status = h5_write_group(writer, name, error);
+  }
+  if (status != CAROM_OK) return status;
+  return h5_write_doubles(writer, a->name, a->rank, axes, a->values, error);
+}
+
+carom_status carom_arrays_write(const carom_arrays *arrays, const char *path, carom_error *error) {
+  REQUIRE(arrays, error);
+  REQUIRE(path, error);
+  if (arrays->count < 0 || (arrays->count > 0 && arrays->items == NULL))
+    return error_set(error, CAROM_INVALID_ARGUMENT, "there are %d arrays", arrays->count);
+  h5_writer *writer;
+  carom_status status = h5_writer_create(path, &writer, error);
+  if (status != CAROM_OK) return status;
+  if (arrays->scene != NULL) status = h5_write_origin(writer, arrays->scene, arrays->dt, error);
+  for (int k = 0; k < arrays->count && status == CAROM_OK; k++)
+    status = write_item(writer, arrays, k, error);
+  return h5_writer_finish(writer, status, error);
+}
+
 const carom_array *carom_arrays_find(const carom_arrays *arrays, const char *name) {
   for (int k = 0; arrays != NULL && name != NULL && k < arrays->count; k++)
     if (strcmp(arrays->items[k].name, name) == 0) return &arrays->items[k];

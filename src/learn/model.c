@@ -102,8 +102,10 @@ static carom_status initialise(carom_model *m, carom_error *error) {
   for (int i = 0; i < contacts; i++)
     p[m->friction + i] = m->options.initial_friction * rng_uniform(&random, 0, 1);
   for (int i = 0; i < contacts; i++) p[m->restitution + i] = rng_normal(&random);
-  // softplus(p) = the scene's epsilon
-  if (m->regularizer >= 0) p[m->regularizer] = log(expm1(fmax(m->system->regularizer, 1e-6)));
+  // softplus(p) = epsilon
+  const double epsilon =
+      m->options.regularizer > 0 ? m->options.regularizer : m->system->regularizer;
+  if (m->regularizer >= 0) p[m->regularizer] = log(expm1(fmax(epsilon, 1e-6)));
   carom_status status = CAROM_OK;
   if (baseline_learns_potential(m->options.baseline))
     status = network_potential_initialise(&m->potential, &random, p + m->network,
@@ -137,6 +139,8 @@ void model_expand(const carom_model *m, double *theta) {
     friction[i] = friction_of(p[m->friction + k]);
     restitution[i] = restitution_of(p[m->restitution + k]);
   }
+  if (m->options.regularizer > 0)
+    theta[s->segments[CAROM_REGULARIZER].offset] = m->options.regularizer;
   if (m->regularizer >= 0) {
     double a = p[m->regularizer];
     theta[s->segments[CAROM_REGULARIZER].offset] = fmax(a, 0) + log1p(exp(-fabs(a)));

@@ -440,6 +440,11 @@ static outcome try_arrays_read(trial *t) {
   return o;
 }
 
+static outcome try_arrays_write(trial *t) {
+  const carom_arrays none = {0};
+  return (outcome){.status = carom_arrays_write(P(arrays, &none), P(path, "arrays.h5"), ERROR)};
+}
+
 static outcome try_arrays_find(trial *t) {
   const carom_arrays none = {0};
   return (outcome){.harmless = carom_arrays_find(P(arrays, &none), P(name, "x")) == NULL};
@@ -655,6 +660,7 @@ const public_call engine_calls[] = {
     ROW(system_step_contacts, "theta u"),
     ROW(contact_list_free, ""),
     ROW(arrays_read, ""),
+    ROW(arrays_write, ""),
     ROW(arrays_find, ""),
     ROW(arrays_free, ""),
     ROW(states_read, ""),
