@@ -87,7 +87,7 @@ static void embedded(void **state) {
   assert_non_null(paper);
   json_decref(paper);
   int open = 0;
-  for (const char *c = embedded_text("learning.md"); *c != '\0'; c++) {
+  for (const char *c = embedded_text("table2.md"); *c != '\0'; c++) {
     if (c[0] != '{') continue;
     open += c[1] == '#' || c[1] == '?';
     open -= c[1] == '/';
