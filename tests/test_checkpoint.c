@@ -328,6 +328,7 @@ static void every_option_is_compared(void **state) {
   fixture *f = *state;
   carom_model_options model = model_options(f->system);
   model.length_scale = model.speed_scale = 2;
+  model.regularizer = 0.02;
   carom_trainer_options train = train_options();
   train.schedule = CAROM_COSINE;
   training t = make_training(f, &model, &train);
