@@ -45,6 +45,7 @@ static carom_status try_value(carom_options of, const char *name, const char *te
     carom_trainer_options trainer;
     carom_evaluation_options evaluation;
     carom_plan_options plan;
+    carom_fit_options fit;
   } any = {0};
   return carom_option_set(of, &any, name, text, error);
 }

@@ -23,6 +23,7 @@ static const command commands[] = {
     {"gradient", command_gradient, "a loss against target trajectories and its gradient", false},
     {"check", command_check, "compare every derivative with finite differences", false},
     {"dataset", command_dataset, "make chunks of trajectories to learn from", true},
+    {"fit", command_fit, "numbers of a scene with their uncertainty, from trajectories", false},
     {"train", command_train, "learn masses, potential and contact properties from trajectories",
      true},
     {"evaluate", command_evaluate, "errors of a trained model, what it learned beside the truth",

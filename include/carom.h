@@ -56,6 +56,7 @@
 /* learning */
 #include "carom/dataset.h"    /* chunks of trajectories */
 #include "carom/evaluation.h" /* how good a model is */
+#include "carom/fit.h"        /* numbers of a scene with their uncertainty, from trajectories */
 #include "carom/model.h"      /* what is learned; loss and prediction */
 #include "carom/run.h"        /* the configuration of a run folder */
 #include "carom/trainer.h"    /* training, stopped and taken up again */

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 source tests/support/checks.sh
 
 # a folder includes from itself and from those before it
-order=(base system physics contact rollout nn learn plan io)
+order=(base system physics contact rollout nn learn fit plan io)
 # lines of a file
 max_lines=800
 

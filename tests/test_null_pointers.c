@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "contact/cone_options.h"
+#include "fit/fit_options.h"
 #include "learn/options.h"
 #include "plan/options.h"
 #include "rollout/rollout_options.h"
@@ -239,6 +240,7 @@ static const option_table *table_of(const char *type) {
       {"carom_trainer_options", &trainer_option_table},
       {"carom_evaluation_options", &evaluation_option_table},
       {"carom_plan_options", &plan_option_table},
+      {"carom_fit_options", &fit_option_table},
   };
   for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
     if (strcmp(tables[i].type, type) == 0) return tables[i].table;

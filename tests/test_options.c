@@ -32,6 +32,7 @@ typedef union any_options {
   carom_trainer_options trainer;
   carom_evaluation_options evaluation;
   carom_plan_options plan;
+  carom_fit_options fit;
 } any_options;
 
 static any_options defaults_of(carom_options of, const carom_system *system) {
@@ -44,6 +45,7 @@ static any_options defaults_of(carom_options of, const carom_system *system) {
     case CAROM_TRAINER_OPTIONS: made.trainer = carom_trainer_default_options(); break;
     case CAROM_EVALUATION_OPTIONS: made.evaluation = carom_evaluation_default_options(); break;
     case CAROM_PLAN_OPTIONS: made.plan = carom_plan_default_options(); break;
+    case CAROM_FIT_OPTIONS: made.fit = carom_fit_default_options(); break;
     case CAROM_OPTIONS_COUNT: break;
   }
   return made;

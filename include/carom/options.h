@@ -21,6 +21,7 @@ typedef enum carom_options {
   CAROM_TRAINER_OPTIONS,
   CAROM_EVALUATION_OPTIONS, /* but for `train`, which is no value */
   CAROM_PLAN_OPTIONS,
+  CAROM_FIT_OPTIONS,
   CAROM_OPTIONS_COUNT
 } carom_options;
 

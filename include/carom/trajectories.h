@@ -39,6 +39,11 @@ typedef struct carom_trajectories {
 CAROM_API carom_status carom_trajectories_read(const carom_system *system, const char *path,
                                                carom_trajectories *trajectories,
                                                carom_error *error);
+/* The same of measured ones: without v, with lengths, with NaN for what is missing. */
+CAROM_API carom_status carom_trajectories_read_measured(const carom_system *system,
+                                                        const char *path,
+                                                        carom_trajectories *trajectories,
+                                                        carom_error *error);
 CAROM_API carom_status carom_trajectories_write(const carom_trajectories *trajectories,
                                                 const carom_system *system, const char *path,
                                                 carom_error *error);

@@ -268,6 +268,22 @@ carom_status carom_trajectories_read(const carom_system *system, const char *pat
   return h5_read_file(path, read_target, &target, error);
 }
 
+static carom_status read_measured(h5_reader *reader, void *user, carom_error *error) {
+  const trajectory_target *target = user;
+  return trajectory_read_partial(reader, target->system, target->data, error);
+}
+
+carom_status carom_trajectories_read_measured(const carom_system *system, const char *path,
+                                              carom_trajectories *trajectories,
+                                              carom_error *error) {
+  if (trajectories != NULL) *trajectories = (carom_trajectories){0};
+  REQUIRE(system, error);
+  REQUIRE(path, error);
+  REQUIRE(trajectories, error);
+  trajectory_target target = {system, trajectories};
+  return h5_read_file(path, read_measured, &target, error);
+}
+
 void carom_trajectories_free(carom_trajectories *data) {
   if (data == NULL) return;
   free(data->x);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "contact/cone_options.h"
+#include "fit/fit_options.h"
 #include "learn/options.h"
 #include "rollout/rollout_options.h"
 
@@ -18,6 +19,7 @@ const option_table *option_table_of(carom_options of) {
     case CAROM_TRAINER_OPTIONS: return &trainer_option_table;
     case CAROM_EVALUATION_OPTIONS: return &evaluation_option_table;
     case CAROM_PLAN_OPTIONS: return &plan_option_table;
+    case CAROM_FIT_OPTIONS: return &fit_option_table;
     case CAROM_OPTIONS_COUNT: break;
   }
   return NULL;
@@ -37,6 +39,7 @@ static void default_text(const option_field *f, char *text, size_t size) {
     carom_trainer_options trainer;
     carom_evaluation_options evaluation;
     carom_plan_options plan;
+    carom_fit_options fit;
   } any = {0};
   char whole[OPTION_TEXT] = "";
   option_set_number(f, &any, f->value);
@@ -71,7 +74,7 @@ static carom_status find(carom_options of, const char *name, const option_field 
   static const char *const structs[] = {"carom_cone_options",    "carom_rollout_options",
                                         "carom_dataset_options", "carom_model_options",
                                         "carom_trainer_options", "carom_evaluation_options",
-                                        "carom_plan_options"};
+                                        "carom_plan_options",    "carom_fit_options"};
   const option_table *table = option_table_of(of);
   if (table == NULL)
     return error_set(error, CAROM_INVALID_ARGUMENT, "%d names no struct of options", (int)of);

@@ -273,6 +273,10 @@ carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar, cons
   return error_clear(error);
 }
 
+const double *rollout_theta_bar(const carom_rollout *rollout, int sample) {
+  return rollout->batch.theta_bars + (size_t)sample * (size_t)rollout->batch.parameter_count;
+}
+
 /* ---- failures, allocations ------------------------------------------------------------------- */
 
 int carom_rollout_failure_count(const carom_rollout *rollout) {

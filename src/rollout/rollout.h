@@ -11,6 +11,10 @@ carom_status rollout_create_with(const carom_system *system, const carom_rollout
                                  const potential *energy, int batch, carom_rollout **rollout,
                                  carom_error *error);
 
+/* The cotangent of theta [carom_parameters_count] that one sample has after carom_rollout_vjp, where
+ * options.shard_size is 1. */
+const double *rollout_theta_bar(const carom_rollout *rollout, int sample);
+
 /* How often memory has been asked of the system by workers and tapes so far: constant once warm. */
 long rollout_allocations(const carom_rollout *rollout);
 

@@ -516,6 +516,16 @@ static outcome try_trajectories_read(trial *t) {
   return o;
 }
 
+static outcome try_trajectories_read_measured(trial *t) {
+  carom_trajectories made = {.x = garbage};
+  outcome o = {.status = carom_trajectories_read_measured(P(system, have.system),
+                                                          P(path, "trajectories.h5"),
+                                                          P(trajectories, &made), ERROR)};
+  o.made = P(trajectories, made.x);
+  if (made.x != garbage) carom_trajectories_free(&made);
+  return o;
+}
+
 carom_trajectories some_trajectories(void) {
   const carom_system_info info = carom_system_describe(have.system);
   return (carom_trajectories){.batch = 1,
@@ -668,6 +678,7 @@ const public_call engine_calls[] = {
     ROW(cone_program_write, ""),
     ROW(cone_program_free, ""),
     ROW(trajectories_read, ""),
+    ROW(trajectories_read_measured, ""),
     ROW(trajectories_write, ""),
     ROW(trajectories_free, ""),
     ROW(controls_read, ""),

@@ -29,7 +29,7 @@ void *spoilt_options(const trial *t, void *options) {
 }
 
 const public_call *public_call_at(int index) {
-  const public_call *const tables[] = {engine_calls, learning_calls, plan_calls};
+  const public_call *const tables[] = {engine_calls, learning_calls, plan_calls, fit_calls};
   for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++)
     for (const public_call *row = tables[k]; row->function != NULL; row++)
       if (index-- == 0) return row;
@@ -61,6 +61,8 @@ static void write_files(void) {
   assert_int_equal(
       carom_model_evaluate(have.model, have.dataset, CAROM_TEST, &options, &have.evaluation, NULL),
       CAROM_OK);
+  have.fit = make_fit();
+  assert_int_equal(carom_fit_run(have.fit, NULL), CAROM_OK);
 }
 
 void public_calls_prepare(void) {
@@ -83,6 +85,7 @@ void public_calls_prepare(void) {
 void public_calls_finish(void) {
   carom_plan_destroy(have.plan);
   carom_evaluation_destroy(have.evaluation);
+  carom_fit_destroy(have.fit);
   carom_trainer_destroy(have.trainer);
   carom_model_destroy(have.model);
   carom_dataset_destroy(have.dataset);

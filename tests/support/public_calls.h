@@ -19,6 +19,7 @@ typedef struct call_objects {
   carom_trainer *trainer;
   carom_evaluation *evaluation;
   carom_plan *plan;
+  carom_fit *fit; /* that has been run */
   carom_cone_solver *solver;
   double theta[MOST_NUMBERS], x0[MOST_NUMBERS], v0[MOST_NUMBERS];
   double x[MOST_NUMBERS], v[MOST_NUMBERS];
@@ -44,6 +45,7 @@ carom_dataset *make_dataset(void);
 carom_model *make_model(void);
 carom_trainer *make_trainer(void);
 carom_plan *make_plan_object(void);
+carom_fit *make_fit(void);
 
 /* What out-pointers hold before a call. */
 extern void *const garbage;
@@ -89,7 +91,7 @@ typedef struct public_call {
 
 /* The tables of systems, cone programs and rollouts, of data, models and training, and of plans; a row
  * without a name ends them. */
-extern const public_call engine_calls[], learning_calls[], plan_calls[];
+extern const public_call engine_calls[], learning_calls[], plan_calls[], fit_calls[];
 
 /* By index, and by name; NULL if there is none. */
 const public_call *public_call_at(int index);

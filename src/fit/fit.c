@@ -1,0 +1,474 @@
+#include "fit/fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/size.h"
+#include "fit/fit_options.h"
+#include "learn/recording.h"
+#include "rollout/rollout_options.h"
+#include "system/system.h"
+
+const char *carom_channel_name(carom_channel channel) {
+  static const char *const names[] = {"position", "velocity", "angle", "rate"};
+  return (int)channel >= 0 && channel < CAROM_CHANNEL_COUNT ? names[channel] : "";
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+/* Work under a guard against short memory. */
+typedef struct task {
+  carom_fit *fit;
+  const carom_trajectories *given;
+  recording recording;
+  carom_status status;
+  carom_error *error;
+} task;
+
+static carom_status no_memory(carom_error *error) {
+  return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a fit");
+}
+
+static int64_t state_total(const recording *r) {
+  int64_t total = 0;
+  for (int i = 0; i < r->run_count; i++) total += r->runs[i].states;
+  return total;
+}
+
+/* How far states are off the constraints, and how much that changes from one to the next. */
+typedef struct offsets {
+  double square, change;
+} offsets;
+
+/* A simulation drifts off its constraints slowly, a measurement is off by something else in each state. */
+static bool is_drift(const offsets *o) { return o->change < 0.5 * o->square; }
+
+static void add_offset(const carom_system *s, const double *y, const double *clean, bool follows,
+                       offsets *o) {
+  size_t D = (size_t)s->coordinate_count;
+  for (size_t i = 0; i < D; i++) {
+    double off = clean[i] - y[i];
+    o->square += off * off;
+    if (!follows) continue;
+    off -= clean[i - 2 * D] - y[i - 2 * D];
+    o->change += off * off;
+  }
+}
+
+/* What is compared is the measured state; what motion begins with holds the constraints, but for the drift
+ * of a simulation, which goes on. The axes of a rigid body have to be axes in both. */
+static void choose_states(carom_fit *fit, size_t total, const offsets *o) {
+  const carom_system *s = fit->system;
+  size_t D = (size_t)s->coordinate_count;
+  if (is_drift(o)) memcpy(fit->clean, fit->data, sizeof(double) * 2 * D * total);
+  for (size_t k = 0; k < total && !is_drift(o); k++)
+    for (int b = 0; b < s->body_count; b++) {
+      if (!s->bodies[b].rigid) continue;
+      size_t at = k * 2 * D + (size_t)(s->bodies[b].first_point * s->dimension);
+      size_t bytes = sizeof(double) * (size_t)(s->bodies[b].point_count * s->dimension);
+      memcpy(fit->data + at, fit->clean + at, bytes);
+      memcpy(fit->data + at + D, fit->clean + at + D, bytes);
+    }
+}
+
+static carom_status copy_states(carom_fit *fit, const carom_trajectories *given, const recording *r,
+                                carom_error *error) {
+  // velocities that were moved or made are not as they were measured
+  const double *v =
+      fit->options.velocity == CAROM_VELOCITY_GIVEN && given->v != NULL ? given->v : r->v;
+  size_t D = (size_t)fit->system->coordinate_count;
+  size_t total = (size_t)state_total(r);
+  fit->data = size_allocate(size_multiply(total, 2 * D), sizeof(double));
+  fit->clean = size_allocate(size_multiply(total, 2 * D), sizeof(double));
+  fit->run_first = size_allocate((size_t)r->run_count, sizeof(int));
+  fit->run_states = size_allocate((size_t)r->run_count, sizeof(int));
+  fit->run_trajectory = size_allocate((size_t)r->run_count, sizeof(int));
+  if (fit->data == NULL || fit->clean == NULL || fit->run_first == NULL ||
+      fit->run_states == NULL || fit->run_trajectory == NULL)
+    return no_memory(error);
+  size_t at = 0;
+  offsets off = {0, 0};
+  for (int i = 0; i < r->run_count; i++) {
+    const run *from = &r->runs[i];
+    fit->run_first[i] = (int)at;
+    fit->run_states[i] = from->states;
+    fit->run_trajectory[i] = from->trajectory;
+    fit->run_count = i + 1;
+    for (int k = 0; k < from->states; k++, at++) {
+      size_t source =
+          ((size_t)from->trajectory * (size_t)r->states + (size_t)(from->first + k)) * D;
+      double *y = fit->data + at * 2 * D, *clean = fit->clean + at * 2 * D;
+      memcpy(y, given->x + source, sizeof(double) * D);
+      memcpy(y + D, v + source, sizeof(double) * D);
+      memcpy(clean, r->x + source, sizeof(double) * D);
+      memcpy(clean + D, r->v + source, sizeof(double) * D);
+      add_offset(fit->system, y, clean, k > 0, &off);
+    }
+  }
+  double apart = sqrt(off.square / (double)(total * D));
+  if (apart > 0.1 && !fit->options.project)
+    return error_set(
+        error, CAROM_INVALID_DATA,
+        "the states are off the constraints of the scene by %.3g (root mean square of a "
+        "coordinate): is it data of this scene, with its points in this order, in its "
+        "units? If so, --project puts them there",
+        apart);
+  choose_states(fit, total, &off);
+  return CAROM_OK;
+}
+
+/* Sizes of what is measured: root mean squares over the data, about the mean for positions. */
+static void measure_scales(carom_fit *fit) {
+  const carom_system *s = fit->system;
+  size_t D = (size_t)s->coordinate_count, row = 2 * D;
+  int states = fit->run_first[fit->run_count - 1] + fit->run_states[fit->run_count - 1];
+  double length = 0, speed = 0;
+  for (size_t c = 0; c < D; c++) {
+    double mean = 0, square = 0, fast = 0;
+    for (int k = 0; k < states; k++) mean += fit->data[(size_t)k * row + c] / states;
+    for (int k = 0; k < states; k++) {
+      double x = fit->data[(size_t)k * row + c] - mean, v = fit->data[(size_t)k * row + D + c];
+      square += x * x / states;
+      fast += v * v / states;
+    }
+    length = fmax(length, sqrt(square));
+    speed = fmax(speed, sqrt(fast));
+  }
+  double scales[CAROM_CHANNEL_COUNT] = {fmax(length, 1e-12), fmax(speed, 1e-12), 1,
+                                        fmax(speed / fmax(length, 1e-12), 1e-12)};
+  const double given[CAROM_CHANNEL_COUNT] = {fit->options.position_noise,
+                                             fit->options.velocity_noise, fit->options.angle_noise,
+                                             fit->options.rate_noise};
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
+    fit->floor[c] = 1e-11 * scales[c];
+    fit->shooting.noise[c] = given[c] > 0 ? given[c] : 0.01 * scales[c];
+  }
+}
+
+static void load(void *user) {
+  task *t = user;
+  carom_fit *fit = t->fit;
+  carom_dataset_options options = carom_dataset_default_options(fit->system);
+  options.chunk = 2;
+  options.velocity = fit->options.velocity;
+  options.project = fit->system->row_count > 0;
+  t->status = recording_make(fit->system, t->given, &options, &t->recording, &fit->found, t->error);
+  if (t->status == CAROM_OK) t->status = copy_states(fit, t->given, &t->recording, t->error);
+}
+
+static carom_status load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error) {
+  task t = {.fit = fit, .given = given, .error = error};
+  bool done = arena_guard(load, &t);
+  recording_free(&t.recording);
+  return done ? t.status : no_memory(error);
+}
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static carom_status check_data(const carom_system *system, const carom_trajectories *t,
+                               carom_error *error) {
+  if (t->batch < 1 || t->state_count < 2 || t->x == NULL)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "the data has %d trajectories of %d states; a fit needs at least one of two",
+                     t->batch, t->x != NULL ? t->state_count : 0);
+  if (t->point_count != system->point_count || t->dimension != system->dimension)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "the data has %d points of %d coordinates, %s has %d of %d", t->point_count,
+                     t->dimension, system->name, system->point_count, system->dimension);
+  if (t->u != NULL && system->control_size > 0)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "the data has controls, which a fit does not know yet");
+  return CAROM_OK;
+}
+
+static carom_status begin(carom_fit *fit, const carom_trajectories *given, const char *unknowns,
+                          carom_error *error) {
+  carom_status status = unknowns_parse(fit->system, unknowns, &fit->unknowns, error);
+  if (status != CAROM_OK) return status;
+  carom_trajectories data = *given;
+  if (data.dt <= 0) data.dt = fit->simulation.dt;
+  fit->simulation.dt = data.dt;
+  fit->simulation.threads = fit->options.threads;
+  status = load_data(fit, &data, error);
+  if (status != CAROM_OK) return status;
+  status = shooting_init(&fit->shooting, fit->system, &fit->unknowns, &fit->simulation, fit->data,
+                         fit->clean, fit->run_count, fit->run_first, fit->run_states,
+                         fit->options.piece, error);
+  if (status != CAROM_OK) return status;
+  measure_scales(fit);
+  fit->shooting.huber = fit->options.huber;
+  bool *measured = fit->shooting.measured;
+  bool velocities = fit->options.use_velocities && given->v != NULL &&
+                    fit->options.velocity < CAROM_VELOCITY_CENTRAL;
+  measured[CAROM_CHANNEL_POSITION] = measured[CAROM_CHANNEL_ANGLE] = true;
+  measured[CAROM_CHANNEL_VELOCITY] = measured[CAROM_CHANNEL_RATE] = velocities;
+  return minimiser_init(&fit->minimiser, &fit->shooting, &fit->options, error);
+}
+
+carom_status carom_fit_create(const carom_system *system, const carom_trajectories *trajectories,
+                              const char *unknowns, const carom_rollout_options *simulation,
+                              const carom_fit_options *options, carom_fit **fit,
+                              carom_error *error) {
+  if (fit != NULL) *fit = NULL;
+  REQUIRE(system, error);
+  REQUIRE(trajectories, error);
+  REQUIRE(unknowns, error);
+  REQUIRE(options, error);
+  REQUIRE(fit, error);
+  carom_rollout_options how =
+      simulation != NULL ? *simulation : carom_rollout_default_options(system);
+  carom_status status = options_check(&fit_option_table, options, error);
+  if (status == CAROM_OK) status = options_check(&rollout_option_table, &how, error);
+  if (status == CAROM_OK) status = check_data(system, trajectories, error);
+  if (status != CAROM_OK) return status;
+  carom_fit *made = calloc(1, sizeof *made);
+  if (made == NULL) return no_memory(error);
+  made->system = system;
+  made->options = *options;
+  made->simulation = how;
+  status = begin(made, trajectories, unknowns, error);
+  if (status != CAROM_OK) {
+    carom_fit_destroy(made);
+    return status;
+  }
+  *fit = made;
+  return error_clear(error);
+}
+
+void carom_fit_destroy(carom_fit *fit) {
+  if (fit == NULL) return;
+  minimiser_free(&fit->minimiser);
+  if (fit->shooting.system != NULL) shooting_free(&fit->shooting);
+  unknowns_free(&fit->unknowns);
+  verdict_free(&fit->verdict);
+  free(fit->found.findings);
+  free(fit->data);
+  free(fit->clean);
+  free(fit->run_first);
+  free(fit->run_states);
+  free(fit->run_trajectory);
+  free(fit->trajectories);
+  free(fit->theta);
+  free(fit);
+}
+
+int carom_fit_finding_count(const carom_fit *fit) {
+  return fit != NULL ? fit->found.finding_count : 0;
+}
+const carom_finding *carom_fit_finding(const carom_fit *fit, int index) {
+  bool there = fit != NULL && index >= 0 && index < fit->found.finding_count;
+  return there ? &fit->found.findings[index] : NULL;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static void which_noise(const carom_fit *fit, bool *estimate) {
+  const double given[CAROM_CHANNEL_COUNT] = {fit->options.position_noise,
+                                             fit->options.velocity_noise, fit->options.angle_noise,
+                                             fit->options.rate_noise};
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) estimate[c] = given[c] == 0;
+}
+
+// whether measurement and prediction agree to rounding
+static bool is_exact(const carom_fit *fit) {
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++)
+    if (fit->shooting.measured[c] && fit->shooting.sums.count[c] > 0 &&
+        fit->shooting.noise[c] > 1e3 * fit->floor[c])
+      return false;
+  return true;
+}
+
+// whether minimisations behind every trial take little
+static bool worth_deep(const carom_fit *fit) {
+  enum { FEW_STATES = 3000, FEW_PROPERTIES = 4 };
+  int properties = 0, last = fit->run_count - 1;
+  for (int j = 0; j < fit->unknowns.count; j++)
+    properties += fit->unknowns.items[j].segment == CAROM_FRICTION ||
+                  fit->unknowns.items[j].segment == CAROM_RESTITUTION;
+  return properties <= FEW_PROPERTIES && properties < fit->unknowns.count &&
+         fit->run_first[last] + fit->run_states[last] <= FEW_STATES;
+}
+
+/* Pieces begin where they were measured: near enough to the truth that contacts happen when they should,
+ * whatever the unknowns are. Noise here is that of predictions from such states. */
+static carom_status fit_anchored(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ROUNDS = 6 };
+  minimiser *m = &fit->minimiser;
+  fit->shooting.free_states = false;
+  bool deep = fit->options.search && worth_deep(fit);
+  carom_status status = CAROM_OK;
+  for (int round = 0; round < ROUNDS && status == CAROM_OK; round++) {
+    bool moved = false;
+    if (fit->options.search) status = minimise_search(m, &moved, error);
+    if (status == CAROM_OK) status = minimise(m, error);
+    if (status != CAROM_OK) break;
+    double change = judge_noise(m, estimate, fit->floor);
+    if (deep && !is_exact(fit) && !moved) {
+      deep = false;
+      m->cost = INFINITY;
+      status = shooting_evaluate(&fit->shooting, m->q, m->starts, NULL, 0, false, &m->cost, error);
+      if (status == CAROM_OK) status = minimise_search_deep(m, &moved, error);
+    }
+    if (!moved && round > 0 && change < 0.01) break;
+  }
+  return status;
+}
+
+/* First states free, joins from soft to what was asked for. */
+static carom_status fit_free(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ROUNDS = 10 };
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  sh->free_states = true;
+  shooting_measured_starts(sh, m->q, m->starts);
+  carom_status status = CAROM_OK;
+  double join = fit->options.join > 0 ? fmax(1, fit->options.join) : 0;
+  for (int round = 0; round < ROUNDS && status == CAROM_OK; round++) {
+    bool moved = false, states_moved = false, there = join <= fit->options.join;
+    sh->join = join;
+    status = minimise(m, error);
+    if (status != CAROM_OK) break;
+    double change = judge_noise(m, estimate, fit->floor);
+    if (fit->options.search) status = minimise_search_states(m, &states_moved, error);
+    if (status == CAROM_OK && fit->options.search && there)
+      status = minimise_search(m, &moved, error);
+    if (there && change < 0.003 && !moved && !states_moved) break;
+    if (!states_moved || round > 4) join = fmax(fit->options.join, 0.1 * join);
+  }
+  if (status == CAROM_OK) status = minimise(m, error);
+  return status;
+}
+
+static int by_deviation(const void *a, const void *b) {
+  double x = ((const carom_fit_trajectory *)a)->deviation;
+  double y = ((const carom_fit_trajectory *)b)->deviation;
+  return (x < y) - (x > y);
+}
+
+static carom_status list_trajectories(carom_fit *fit, carom_error *error) {
+  const shooting *sh = &fit->shooting;
+  free(fit->trajectories);
+  fit->trajectories = size_allocate_zero((size_t)fit->run_count, sizeof *fit->trajectories);
+  if (fit->trajectories == NULL) return no_memory(error);
+  int measured = 0;
+  for (int i = 0; i < sh->measure.count; i++) measured += sh->measured[sh->measure.channel[i]];
+  for (int r = 0; r < fit->run_count; r++) {
+    carom_fit_trajectory *t = &fit->trajectories[r];
+    double square = 0;
+    t->trajectory = fit->run_trajectory[r];
+    for (int i = sh->run_piece[r]; i < sh->run_piece[r + 1]; i++) {
+      square += sh->piece_square[i];
+      t->outliers += sh->piece_outliers[i];
+      t->count += (int64_t)sh->pieces[i].count * measured;
+    }
+    t->deviation = sqrt(square / (double)t->count);
+  }
+  qsort(fit->trajectories, (size_t)fit->run_count, sizeof *fit->trajectories, by_deviation);
+  return CAROM_OK;
+}
+
+static void set_likelihood(carom_fit *fit) {
+  const shooting *sh = &fit->shooting;
+  carom_fit_result *r = &fit->result;
+  double numbers = 0, logs = 0;
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
+    double count = (double)sh->sums.count[c];
+    numbers += count;
+    logs += count * (log(sh->noise[c]) + 0.5 * log(2 * 3.14159265358979323846));
+  }
+  r->log_likelihood = -logs - fit->minimiser.cost;
+  r->bic = fit->unknowns.count * log(fmax(numbers, 1)) - 2 * r->log_likelihood;
+}
+
+static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error *error) {
+  shooting *sh = &fit->shooting;
+  verdict *v = &fit->verdict;
+  carom_fit_result *r = &fit->result;
+  carom_status status = list_trajectories(fit, error);
+  free(fit->theta);
+  fit->theta = size_allocate((size_t)fit->system->parameter_count, sizeof(double));
+  if (status != CAROM_OK || fit->theta == NULL) return no_memory(error);
+  carom_parameters_default(fit->system, fit->theta);
+  *r = (carom_fit_result){.estimate_count = v->count,
+                          .estimates = v->estimates,
+                          .unknown_count = fit->unknowns.count,
+                          .correlation = v->correlation,
+                          .trajectory_count = fit->run_count,
+                          .trajectories = fit->trajectories,
+                          .theta = fit->theta,
+                          .scale = 1,
+                          .pieces = sh->piece_count,
+                          .iterations = fit->minimiser.iterations,
+                          .report = sh->report};
+  unknowns_put(&fit->unknowns, fit->minimiser.q, fit->theta, &r->scale, r->shift);
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
+    int64_t count = sh->sums.count[c];
+    r->channels[c] =
+        (carom_fit_channel){.count = count,
+                            .noise = count > 0 ? sh->noise[c] : 0,
+                            .estimated = estimate[c],
+                            .residual = count > 0 ? sqrt(sh->sums.square[c] / (double)count) : 0};
+  }
+  set_likelihood(fit);
+  if (sh->report.failed_programs > 0)
+    status = verdict_note(
+        v, true, error, "%lld of %lld cone programs were not solved; what hangs on them may be off",
+        (long long)sh->report.failed_programs, (long long)sh->report.programs);
+  int64_t outliers = 0, states = 0;
+  for (int k = 0; k < fit->run_count; k++) {
+    outliers += fit->trajectories[k].outliers;
+    states += fit->run_states[k];
+  }
+  if (status == CAROM_OK && outliers * 50 > states)
+    status =
+        verdict_note(v, true, error,
+                     "%lld of %lld states are beyond %g deviations: noise is not normal, or the "
+                     "model is missing something; intervals are too short then",
+                     (long long)outliers, (long long)states, fit->options.huber);
+  r->note_count = v->note_count;
+  r->notes = v->notes;
+  return status;
+}
+
+static void run_fit(void *user) {
+  task *t = user;
+  carom_fit *fit = t->fit;
+  bool estimate[CAROM_CHANNEL_COUNT];
+  which_noise(fit, estimate);
+  t->status = fit_anchored(fit, estimate, t->error);
+  if (t->status == CAROM_OK && fit->options.free_states && !is_exact(fit))
+    t->status = fit_free(fit, estimate, t->error);
+  double cost;
+  fit->shooting.note_felt = true; // notes ask who feels what
+  if (t->status == CAROM_OK)
+    t->status = shooting_evaluate(&fit->shooting, fit->minimiser.q, fit->minimiser.starts, NULL, 0,
+                                  true, &cost, t->error);
+  fit->shooting.note_felt = false;
+  if (t->status == CAROM_OK) {
+    fit->minimiser.cost = cost;
+    t->status = set_result(fit, estimate, t->error);
+  }
+  if (t->status == CAROM_OK) t->status = judge(&fit->minimiser, &fit->verdict, t->error);
+  fit->result.estimate_count = fit->verdict.count;
+  fit->result.estimates = fit->verdict.estimates;
+  fit->result.correlation = fit->verdict.correlation;
+  fit->result.note_count = fit->verdict.note_count;
+  fit->result.notes = fit->verdict.notes;
+}
+
+carom_status carom_fit_run(carom_fit *fit, carom_error *error) {
+  REQUIRE(fit, error);
+  task t = {.fit = fit, .error = error};
+  verdict_free(&fit->verdict);
+  fit->has_result = false;
+  if (!arena_guard(run_fit, &t)) return no_memory(error);
+  if (t.status != CAROM_OK) return t.status;
+  fit->has_result = true;
+  return error_clear(error);
+}
+
+const carom_fit_result *carom_fit_result_of(const carom_fit *fit) {
+  return fit != NULL && fit->has_result ? &fit->result : NULL;
+}

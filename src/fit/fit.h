@@ -1,0 +1,26 @@
+/* Inside view of an identification. */
+#ifndef CAROM_FIT_FIT_H
+#define CAROM_FIT_FIT_H
+
+#include "fit/judge.h"
+
+struct carom_fit {
+  const carom_system *system;
+  carom_fit_options options;
+  carom_rollout_options simulation;
+  unknown_list unknowns;
+  carom_dataset found;  /* findings about the data, nothing else */
+  double *data, *clean; /* [states][2 D] as measured, and put on the constraints */
+  int run_count;
+  int *run_first, *run_states, *run_trajectory; /* [run_count] */
+  double floor[CAROM_CHANNEL_COUNT];            /* noise below which nothing is believed */
+  shooting shooting;
+  minimiser minimiser;
+  verdict verdict;
+  carom_fit_trajectory *trajectories;
+  double *theta;
+  carom_fit_result result;
+  bool has_result;
+};
+
+#endif

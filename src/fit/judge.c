@@ -1,0 +1,356 @@
+#include "fit/judge.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/size.h"
+#include "fit/dense.h"
+#include "learn/motion.h"
+#include "system/system.h"
+
+static const double QUANTILE = 1.959963984540054; // of 97.5 %
+static const double DROP = 1.920729410347062; // of the log-likelihood at the ends of the interval
+
+enum { ENOUGH_PIECES = 20 /* for a median over them */ };
+
+/* ---- noise ----------------------------------------------------------------------------------- */
+
+/* Mean square of a channel by the median over pieces. A sum of n normal squares has the median
+ * n (1 - 2 / 9 n)^3 (Wilson and Hilferty). */
+static double middle_square(const minimiser *m, int channel) {
+  const shooting *sh = m->sh;
+  double *values = m->trial_starts; // as many as pieces at least
+  double each = fmax(1, (double)sh->sums.count[channel] / sh->piece_count),
+         root = 1 - 2 / (9 * each);
+  for (int i = 0; i < sh->piece_count; i++)
+    values[i] = sh->piece_channel[i * CAROM_CHANNEL_COUNT + channel];
+  return median(values, sh->piece_count) / (root * root * root);
+}
+
+double judge_noise(minimiser *m, const bool *estimate, const double *floor) {
+  const bool robust = m->sh->piece_count >= ENOUGH_PIECES && m->sh->huber > 0;
+  shooting *sh = m->sh;
+  normal_reduce(&m->normal, m->q, m->starts, 0, sh->free_states);
+  int64_t all = 0;
+  double change = 0;
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) all += sh->sums.count[c];
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
+    double count = (double)sh->sums.count[c];
+    if (!estimate[c] || count == 0) continue;
+    double left = count - m->normal.leverage[c] - sh->p * count / (double)all;
+    double square = robust ? count * middle_square(m, c) : sh->sums.weighted[c];
+    double noise = sqrt(square / fmax(left, 0.05 * count));
+    noise = fmax(noise, floor[c]);
+    change = fmax(change, fabs(log(noise / sh->noise[c])));
+    sh->noise[c] = noise;
+  }
+  // joins need a size for velocities that are not measured
+  if (!sh->measured[CAROM_CHANNEL_VELOCITY])
+    sh->noise[CAROM_CHANNEL_VELOCITY] = sh->noise[CAROM_CHANNEL_POSITION] / sh->dt;
+  if (!sh->measured[CAROM_CHANNEL_RATE])
+    sh->noise[CAROM_CHANNEL_RATE] = sh->noise[CAROM_CHANNEL_ANGLE] / sh->dt;
+  return change;
+}
+
+/* ---- notes ----------------------------------------------------------------------------------- */
+
+carom_status verdict_note(verdict *v, bool warning, carom_error *error, const char *format, ...) {
+  carom_fit_note *grown = realloc(v->notes, sizeof *grown * ((size_t)v->note_count + 1));
+  if (grown == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a note");
+  v->notes = grown;
+  carom_fit_note *note = &v->notes[v->note_count++];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(note->text, sizeof note->text, format, arguments);
+  va_end(arguments);
+  note->warning = warning;
+  return CAROM_OK;
+}
+
+void verdict_free(verdict *v) {
+  free(v->estimates);
+  free(v->correlation);
+  free(v->notes);
+  *v = (verdict){0};
+}
+
+/* ---- what is determined ---------------------------------------------------------------------- */
+
+/* The information in natural units, by its eigenvectors. */
+typedef struct spectrum {
+  int p;
+  double *matrix, *values, *vectors; /* [p][p], [p], rows [p][p] */
+  double *covariance;                /* [p][p] of q, over the determined directions */
+  bool *open;                        /* [p] directions that are not determined */
+  bool *fixed;                       /* [p] unknowns at a border that hold there */
+} spectrum;
+
+static bool spectrum_make(spectrum *s, int p) {
+  size_t n = (size_t)p;
+  *s = (spectrum){.p = p,
+                  .matrix = size_allocate_zero(3 * n * n + n, sizeof(double)),
+                  .open = size_allocate_zero(2 * n, sizeof(bool))};
+  if (s->matrix == NULL || s->open == NULL) return false;
+  s->vectors = s->matrix + n * n;
+  s->covariance = s->vectors + n * n;
+  s->values = s->covariance + n * n;
+  s->fixed = s->open + n;
+  return true;
+}
+
+static void spectrum_free(spectrum *s) {
+  free(s->matrix);
+  free(s->open);
+}
+
+static double natural_of(const minimiser *m, int j) { return m->sh->unknowns->items[j].natural; }
+
+/* A direction is open if its deviation is more than a natural unit, or its information nothing beside the
+ * largest: then rounding alone made it. */
+static void decompose(const minimiser *m, spectrum *s) {
+  int p = s->p;
+  const double *S = m->normal.S;
+  double usual = 1;
+  for (int j = 0; j < p; j++) {
+    double g = m->normal.gq[j];
+    s->fixed[j] = (m->q[j] <= m->low[j] && g > 0) || (m->q[j] >= m->high[j] && g < 0);
+    if (!s->fixed[j]) usual = fmax(usual, S[j * p + j] * natural_of(m, j) * natural_of(m, j));
+  }
+  for (int i = 0; i < p; i++)
+    for (int j = 0; j < p; j++)
+      s->matrix[i * p + j] = s->fixed[i] || s->fixed[j]
+                                 ? (i == j) * usual
+                                 : S[i * p + j] * natural_of(m, i) * natural_of(m, j);
+  dense_eigen(p, s->matrix, s->values, s->vectors);
+  double largest = p > 0 ? s->values[p - 1] : 0;
+  for (int k = 0; k < p; k++) {
+    s->open[k] = s->values[k] < 1 || s->values[k] < 1e-12 * largest;
+    for (int i = 0; i < p && !s->open[k]; i++)
+      for (int j = 0; j < p; j++)
+        s->covariance[i * p + j] += s->vectors[k * p + i] * s->vectors[k * p + j] / s->values[k] *
+                                    natural_of(m, i) * natural_of(m, j);
+  }
+}
+
+// part of an unknown in the directions that are open
+static double openness(const spectrum *s, int j) {
+  double sum = 0;
+  for (int k = 0; k < s->p; k++)
+    if (s->open[k]) sum += s->vectors[k * s->p + j] * s->vectors[k * s->p + j];
+  return sum;
+}
+
+/* ---- estimates ------------------------------------------------------------------------------- */
+
+static bool add_estimate(verdict *v, const carom_fit_estimate *e) {
+  if (v->count == v->capacity) {
+    int capacity = 2 * v->capacity + 8;
+    carom_fit_estimate *grown = realloc(v->estimates, sizeof *grown * (size_t)capacity);
+    if (grown == NULL) return false;
+    v->estimates = grown;
+    v->capacity = capacity;
+  }
+  v->estimates[v->count++] = *e;
+  return true;
+}
+
+static const double OPEN = 1e-3; // of an unknown's unit vector in open directions
+
+/* At a border the cost rises by its slope and curvature: g t + S t^2 / 2 = DROP. */
+static double reach(const minimiser *m, int j) {
+  double g = fabs(m->normal.gq[j]), S = m->normal.S[j * m->sh->p + j];
+  if (S <= 0 && g <= 0) return INFINITY;
+  return S > 0 ? 2 * DROP / (g + sqrt(g * g + 2 * S * DROP)) : DROP / g;
+}
+
+static carom_fit_estimate estimate_of(const minimiser *m, const spectrum *s, int j) {
+  const unknown *u = &m->sh->unknowns->items[j];
+  double q = m->q[j], sd = sqrt(s->covariance[j * s->p + j]);
+  carom_fit_estimate e = {.value = unknown_value(u, q), .start = u->start, .scene = u->scene};
+  snprintf(e.name, sizeof e.name, "%s", u->name);
+  e.at_border = s->fixed[j];
+  e.determined = openness(s, j) < OPEN;
+  double below = q - QUANTILE * sd, above = q + QUANTILE * sd;
+  if (e.at_border) {
+    double far = reach(m, j);
+    below = m->q[j] <= m->low[j] ? q : q - far;
+    above = m->q[j] <= m->low[j] ? q + far : q;
+    sd = 0;
+    e.determined = far < u->natural;
+  }
+  e.deviation = e.determined ? sd * unknown_slope(u, q) : INFINITY;
+  e.low = e.determined ? fmax(unknown_value(u, below), u->low) : u->low;
+  e.high = e.determined ? fmin(unknown_value(u, above), u->high) : u->high;
+  return e;
+}
+
+// masses of which only ratios are known: those by the first one
+static bool add_ratio(const minimiser *m, const spectrum *s, verdict *v, int first, int j) {
+  const unknown *a = &m->sh->unknowns->items[first], *b = &m->sh->unknowns->items[j];
+  int p = s->p;
+  double open = 0;
+  for (int k = 0; k < p; k++)
+    if (s->open[k]) {
+      double part = s->vectors[k * p + j] - s->vectors[k * p + first];
+      open += part * part;
+    }
+  if (open > OPEN) return true;
+  const double *C = s->covariance;
+  double sd = sqrt(fmax(0, C[j * p + j] - 2 * C[j * p + first] + C[first * p + first]));
+  double ratio = exp(m->q[j] - m->q[first]);
+  carom_fit_estimate e = {.value = ratio,
+                          .deviation = ratio * sd,
+                          .low = ratio * exp(-QUANTILE * sd),
+                          .high = ratio * exp(QUANTILE * sd),
+                          .start = b->start / a->start,
+                          .scene = b->scene / a->scene,
+                          .determined = true,
+                          .derived = true};
+  snprintf(e.name, sizeof e.name, "%.44s/%.44s", b->name, a->name);
+  return add_estimate(v, &e);
+}
+
+static bool add_ratios(const minimiser *m, const spectrum *s, verdict *v) {
+  int first = -1;
+  for (int j = 0; j < s->p; j++) {
+    if (m->sh->unknowns->items[j].segment != CAROM_LOG_MASS || openness(s, j) < OPEN) continue;
+    if (first < 0)
+      first = j;
+    else if (!add_ratio(m, s, v, first, j))
+      return false;
+  }
+  return true;
+}
+
+/* ---- what is not determined, in words -------------------------------------------------------- */
+
+static bool is_felt(const minimiser *m, int j) {
+  const shooting *sh = m->sh;
+  const unknown *u = &sh->unknowns->items[j];
+  size_t contacts = (size_t)sh->system->contact_count;
+  for (int i = 0; i < sh->piece_count; i++)
+    for (int k = 0; k < u->entry_count; k++)
+      if (sh->felt[(size_t)i * contacts +
+                   (size_t)(u->entries[k] - sh->system->segments[u->segment].offset)])
+        return true;
+  return false;
+}
+
+/* How far one property can go towards a border before the data speaks against it, all else as it is; the
+ * border itself where it never does. */
+static carom_status far_end(minimiser *m, int j, double border, double *end, carom_error *error) {
+  double inside = m->q[j], outside = border, difference;
+  carom_status status = minimise_try(m, j, border, &difference, error);
+  *end = border;
+  if (status != CAROM_OK || difference < DROP) return status;
+  for (int k = 0; k < 40 && status == CAROM_OK; k++) {
+    double middle = 0.5 * (inside + outside);
+    status = minimise_try(m, j, middle, &difference, error);
+    *(difference < DROP ? &inside : &outside) = middle;
+  }
+  *end = inside;
+  return status;
+}
+
+/* A property without information at its value: the contact never acts, or acts so that its derivative is
+ * zero there (it sticks; a restitution that penetration outweighs). What the data says against other values
+ * is found by trying them. */
+static carom_status explain_property(minimiser *m, verdict *v, int j, carom_error *error) {
+  const unknown *u = &m->sh->unknowns->items[j];
+  carom_fit_estimate *e = &v->estimates[j];
+  if (!is_felt(m, j))
+    return verdict_note(v, true, error,
+                        "%s is not determined: the contact never acts in the data. Its value is "
+                        "where the search began",
+                        u->name);
+  double highest = fmin(m->high[j], 10 * fmax(1, m->q[j])), low, high;
+  carom_status status = far_end(m, j, m->low[j], &low, error);
+  if (status == CAROM_OK) status = far_end(m, j, highest, &high, error);
+  if (status != CAROM_OK) return status;
+  bool bounded_below = low > m->low[j] || m->q[j] <= m->low[j];
+  bool bounded_above = high < highest || m->q[j] >= m->high[j];
+  e->low = low;
+  if (bounded_above) e->high = high;
+  e->at_border = m->q[j] <= m->low[j] || m->q[j] >= m->high[j];
+  if ((bounded_below && bounded_above) || high - low < 0.5 * u->natural) {
+    e->determined = true;
+    e->high = high;
+    e->deviation = 0.5 * (high - low) / QUANTILE;
+    return verdict_note(
+        v, false, error,
+        "%s has no derivative at its value; its interval was found by trying others", u->name);
+  }
+  if (bounded_below && u->segment == CAROM_FRICTION)
+    return verdict_note(v, true, error,
+                        "%s has a lower bound alone: from %.3g on everything sticks, and every "
+                        "larger value explains the data as well",
+                        u->name, low);
+  if (bounded_below != bounded_above)
+    return verdict_note(v, true, error, "%s has %s bound alone, %.3g", u->name,
+                        bounded_below ? "a lower" : "an upper", bounded_below ? low : high);
+  return verdict_note(v, true, error, "%s is not determined: no value of it changes the fit",
+                      u->name);
+}
+
+static bool is_of_contacts(const unknown *u) {
+  return u->segment == CAROM_FRICTION || u->segment == CAROM_RESTITUTION;
+}
+
+/* One open direction: its unknowns by name. */
+static carom_status explain(minimiser *m, const spectrum *s, verdict *v, int k,
+                            carom_error *error) {
+  const unknown_list *list = m->sh->unknowns;
+  char names[240] = "";
+  int count = 0, only = -1, masses = 0;
+  for (int j = 0; j < s->p; j++) {
+    if (fabs(s->vectors[k * s->p + j]) < 0.05) continue;
+    size_t used = strlen(names);
+    snprintf(names + used, sizeof names - used, "%s%s", count > 0 ? ", " : "", list->items[j].name);
+    masses += list->items[j].segment == CAROM_LOG_MASS;
+    only = j;
+    count++;
+  }
+  if (count == 1 && is_of_contacts(&list->items[only])) return explain_property(m, v, only, error);
+  if (count == 1)
+    return verdict_note(v, true, error, "%s is not determined: the motion does not depend on it",
+                        names);
+  if (masses == count)
+    return verdict_note(v, false, error,
+                        "%s are known by their ratios alone: motion does not "
+                        "depend on their common scale",
+                        names);
+  return verdict_note(v, true, error,
+                      "%s are not determined one by one: one combination of them leaves the motion "
+                      "as it is. Make one of them known, or give it a prior",
+                      names);
+}
+
+carom_status judge(minimiser *m, verdict *v, carom_error *error) {
+  spectrum s;
+  int p = m->sh->p;
+  carom_status status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the result");
+  bool ready = spectrum_make(&s, p);
+  v->correlation = size_allocate_zero((size_t)(p * p), sizeof(double));
+  if (ready && v->correlation != NULL) {
+    normal_reduce(&m->normal, m->q, m->starts, 0, false);
+    decompose(m, &s);
+    for (int j = 0; j < p && ready; j++) {
+      carom_fit_estimate e = estimate_of(m, &s, j);
+      ready = add_estimate(v, &e);
+    }
+    if (ready && add_ratios(m, &s, v)) status = error_clear(error);
+    for (int i = 0; i < p; i++)
+      for (int j = 0; j < p; j++) {
+        double size = sqrt(s.covariance[i * p + i] * s.covariance[j * p + j]);
+        v->correlation[i * p + j] = size > 0 ? s.covariance[i * p + j] / size : i == j;
+      }
+    for (int k = 0; k < p && status == CAROM_OK; k++)
+      if (s.open[k]) status = explain(m, &s, v, k, error);
+  }
+  spectrum_free(&s);
+  return status;
+}

@@ -1,0 +1,51 @@
+/* The least cost of an identification: Levenberg and Marquardt's method over unknowns and first states, and
+ * trials of friction and restitution far from where they stand, over the kinks of contact (why, and what
+ * feels a property: learn/property_search.h). */
+#ifndef CAROM_FIT_MINIMISE_H
+#define CAROM_FIT_MINIMISE_H
+
+#include "fit/normal.h"
+
+typedef struct minimiser {
+  shooting *sh;
+  normal_equations normal;
+  double *q;          /* [p] */
+  double *starts;     /* [piece_count][2 D] */
+  double *low, *high; /* [p] bounds of q */
+  double cost;
+  int iterations; /* so far */
+  int most;       /* of one minimisation */
+  double tolerance;
+  carom_progress progress;
+  void *progress_user;
+  double *trial_q, *trial_starts, *dq, *dz; /* scratch */
+  int *subset;
+  double *ends, *bests; /* [piece_count][2 D] scratch of searches */
+  double *totals;       /* [piece_count] */
+} minimiser;
+
+carom_status minimiser_init(minimiser *m, shooting *sh, const carom_fit_options *options,
+                            carom_error *error);
+void minimiser_free(minimiser *m);
+
+/* From where q and starts stand. */
+carom_status minimise(minimiser *m, carom_error *error);
+
+/* Tries values of every friction and restitution; `moved` tells whether any was changed. */
+carom_status minimise_search(minimiser *m, bool *moved, carom_error *error);
+
+/* The same with a short minimisation behind each trial: a friction under which everything slides may need other
+ * moments than one under which everything sticks. Dear: for few pieces. */
+carom_status minimise_search_deep(minimiser *m, bool *moved, carom_error *error);
+
+/* Tries other first states for pieces that fit badly: an impact that is met a step too early or missed leaves
+ * no way back by derivatives. Candidates are the end of the piece before and moves of each coordinate by a
+ * few deviations of the noise. `moved` tells whether the cost fell. */
+carom_status minimise_search_states(minimiser *m, bool *moved, carom_error *error);
+
+/* The cost with one unknown at q, all else as it is; of the pieces that feel it (all, if it is none of a
+ * contact), beside that at the present value. */
+carom_status minimise_try(minimiser *m, int index, double q, double *difference,
+                          carom_error *error);
+
+#endif

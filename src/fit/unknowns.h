@@ -1,0 +1,66 @@
+/* The unknowns of an identification: which numbers of theta, or of the way data is measured, each one
+ * stands for, in which coordinate it is sought, between which bounds, with which prior.
+ *
+ * The coordinate q of a positive number is its logarithm, of all others the number itself. Several entries
+ * of theta may hang on one unknown: in proportion where theta has logarithms, else as coefficient times
+ * value. */
+#ifndef CAROM_FIT_UNKNOWNS_H
+#define CAROM_FIT_UNKNOWNS_H
+
+#include "carom.h"
+
+typedef enum unknown_kind {
+  UNKNOWN_LOG,      /* theta has the logarithm of the value: mass, moment */
+  UNKNOWN_POSITIVE, /* theta has the value, q its logarithm: stiffness */
+  UNKNOWN_LINEAR,   /* theta has the value: friction, restitution, gravity, regularizer */
+  UNKNOWN_SCALE,    /* of the data */
+  UNKNOWN_SHIFT     /* of the data, along `axis` */
+} unknown_kind;
+
+typedef struct unknown {
+  char name[96];
+  unknown_kind kind;
+  carom_segment segment; /* of theta */
+  int axis;
+  int entry_count;
+  int *entries; /* [entry_count] of theta */
+  double *
+      coefficients; /* [entry_count] UNKNOWN_LINEAR: theta_e = coefficient value; UNKNOWN_LOG: theta_e =
+                           coefficient + q */
+  double start, scene;           /* values */
+  double low, high;              /* bounds of the value */
+  double prior, prior_deviation; /* of the value; deviation 0: there is none */
+  double natural; /* a change of q that is large: what is not known better is not known */
+} unknown;
+
+typedef struct unknown_list {
+  const carom_system *system;
+  int count;
+  unknown *items;
+} unknown_list;
+
+carom_status unknowns_parse(const carom_system *system, const char *text, unknown_list *list,
+                            carom_error *error);
+void unknowns_free(unknown_list *list);
+
+/* Values and coordinates. */
+double unknown_value(const unknown *u, double q);
+double unknown_coordinate(const unknown *u, double value);
+/* d value / d q at q */
+double unknown_slope(const unknown *u, double q);
+
+/* Puts the coordinates q [count] into theta, scale and shift, which keep what is not unknown. */
+void unknowns_put(const unknown_list *list, const double *q, double *theta, double *scale,
+                  double *shift);
+
+/* q_bar [count] of cotangents of theta; what hangs on the data's scale and shift gets 0. */
+void unknowns_pull(const unknown_list *list, const double *q, const double *theta_bar,
+                   double *q_bar);
+
+/* The cost of priors at q, with its first and second derivative (Gauss and Newton's), of one unknown. Beside
+ * the one that was given, each has a weak one that ends WEAK_PRIOR natural units from the start: what the data
+ * does not determine stays near there, instead of running away along a valley. */
+#define WEAK_PRIOR 3.0
+double unknown_prior(const unknown *u, double q, double *slope, double *curvature);
+
+#endif

@@ -1,0 +1,424 @@
+/* Identification: tangent spaces and the gradient of its cost beside differences, exact data recovered,
+ * noisy data within its intervals, what is not determined named, bad input refused. */
+#include "fit/fit.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "support/messages.h"
+#include "support/quick.h"
+#include "support/systems.h"
+#include "system/system.h"
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+typedef struct simulated {
+  carom_system *system;
+  carom_rollout_options how;
+  carom_trajectories data;
+} simulated;
+
+// trajectories of a scene with normal noise on every coordinate
+static simulated simulate(const char *scene, int count, int steps, bool event, double noise,
+                          uint64_t seed) {
+  simulated s = {.system = load_system(scene)};
+  const carom_system_info info = carom_system_describe(s.system);
+  s.how = carom_rollout_default_options(s.system);
+  s.how.steps = steps;
+  if (event) s.how.contact_time = CAROM_CONTACT_TIME_EVENT;
+  size_t size = (size_t)(info.point_count * info.dimension),
+         all = (size_t)count * (size_t)(steps + 1) * size;
+  double *x0 = calloc(2 * (size_t)count * size, sizeof(double)), *v0 = x0 + (size_t)count * size;
+  s.data = (carom_trajectories){.batch = count,
+                                .state_count = steps + 1,
+                                .point_count = info.point_count,
+                                .dimension = info.dimension,
+                                .dt = info.dt,
+                                .x = malloc(sizeof(double) * all),
+                                .v = malloc(sizeof(double) * all)};
+  assert_int_equal(carom_system_sample(s.system, seed, count, x0, v0, NULL), CAROM_OK);
+  assert_int_equal(carom_system_simulate(s.system, &s.how, NULL, count, x0, v0, s.data.x, s.data.v,
+                                         NULL, NULL, NULL),
+                   CAROM_OK);
+  free(x0);
+  rng random;
+  rng_seed(&random, seed, 77);
+  for (size_t i = 0; i < all && noise > 0; i++) {
+    s.data.x[i] += noise * rng_normal(&random);
+    s.data.v[i] += noise * rng_normal(&random);
+  }
+  return s;
+}
+
+static void simulated_free(simulated *s) {
+  carom_trajectories_free(&s->data);
+  carom_system_destroy(s->system);
+}
+
+static carom_fit *make(const simulated *s, const char *unknowns, const carom_fit_options *options) {
+  carom_error error = {0};
+  carom_fit *fit = NULL;
+  if (carom_fit_create(s->system, &s->data, unknowns, &s->how, options, &fit, &error) != CAROM_OK)
+    fail_msg("%s", error.message);
+  return fit;
+}
+
+static const carom_fit_result *run(carom_fit *fit) {
+  carom_error error = {0};
+  if (carom_fit_run(fit, &error) != CAROM_OK) fail_msg("%s", error.message);
+  return carom_fit_result_of(fit);
+}
+
+static const carom_fit_estimate *find(const carom_fit_result *r, const char *name) {
+  for (int i = 0; i < r->estimate_count; i++)
+    if (strcmp(r->estimates[i].name, name) == 0) return &r->estimates[i];
+  fail_msg("no estimate of %s", name);
+  return &r->estimates[0];
+}
+
+/* ---- tangent spaces -------------------------------------------------------------------------- */
+
+static void check_tangent(const char *scene) {
+  simulated s = simulate(scene, 1, 3, false, 0, 5);
+  tangent_space t;
+  assert_true(tangent_space_init(&t, s.system));
+  size_t D = (size_t)t.coordinates, row = 2 * D;
+  double *B = calloc(3 * (size_t)t.size * row + 3 * row, sizeof(double));
+  double *L = B + (size_t)t.size * row, *z = L + (size_t)t.size * row,
+         *state = z + (size_t)t.size * row;
+  double *forward = state + row, *backward = forward + row;
+  memcpy(state, s.data.x, sizeof(double) * D);
+  memcpy(state + D, s.data.v, sizeof(double) * D);
+  tangent_at(&t, state, B, L);
+  const double h = 1e-6;
+  for (int i = 0; i < t.size; i++) {
+    for (int j = 0; j < t.size; j++) {
+      double sum = 0;
+      for (size_t k = 0; k < row; k++) sum += L[(size_t)i * row + k] * B[(size_t)j * row + k];
+      assert_near(sum, i == j, 1e-10);
+    }
+    memset(z, 0, sizeof(double) * (size_t)t.size);
+    memcpy(forward, state, sizeof(double) * row);
+    memcpy(backward, state, sizeof(double) * row);
+    z[i] = h;
+    assert_true(tangent_move(&t, forward, z));
+    z[i] = -h;
+    assert_true(tangent_move(&t, backward, z));
+    for (size_t k = 0; k < row; k++)
+      assert_near((forward[k] - backward[k]) / (2 * h), B[(size_t)i * row + k],
+                  1e-6 * (1 + fabs(state[D + k % D])));
+    assert_int_equal(carom_system_check_states(s.system, 1, forward, forward + D, 1e-9, NULL),
+                     CAROM_OK);
+  }
+  memset(z, 0, sizeof(double) * (size_t)t.size);
+  memcpy(forward, state, sizeof(double) * row);
+  assert_true(tangent_move(&t, forward, z));
+  assert_memory_equal(forward, state, sizeof(double) * row);
+  free(B);
+  tangent_space_free(&t);
+  simulated_free(&s);
+}
+
+static void test_tangents(void **state) {
+  (void)state;
+  const char *const scenes[] = {"cp3", "bp5", "bd5", "gyro", "rope", "bd1"};
+  for (size_t k = 0; k < sizeof scenes / sizeof scenes[0]; k++) check_tangent(scenes[k]);
+}
+
+/* ---- the gradient of the cost ---------------------------------------------------------------- */
+
+static double cost_at(shooting *sh, const double *q, const double *starts) {
+  double cost;
+  assert_int_equal(shooting_evaluate(sh, q, starts, NULL, 0, false, &cost, NULL), CAROM_OK);
+  return cost;
+}
+
+/* Gradient by q and by the first states of all pieces, joins and priors included, beside differences. */
+static void check_gradient(const char *scene, const char *unknowns, bool free_states, int steps) {
+  simulated s = simulate(scene, 2, steps, true, 1e-3, 9);
+  carom_fit_options options = carom_fit_default_options();
+  options.piece = 4;
+  options.huber = 0;
+  carom_fit *fit = make(&s, unknowns, &options);
+  shooting *sh = &fit->shooting;
+  minimiser *m = &fit->minimiser;
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) sh->noise[c] = 1e-2 * (1 + c);
+  sh->free_states = free_states;
+  sh->join = 0.5;
+  shooting_measured_starts(sh, m->q, m->starts);
+  for (int j = 0; j < sh->p; j++) m->q[j] += 0.01;
+  double cost;
+  assert_int_equal(shooting_evaluate(sh, m->q, m->starts, NULL, 0, true, &cost, NULL), CAROM_OK);
+  // B' K^-1 g taken back: the gradient is that before elimination
+  normal_reduce(&m->normal, m->q, m->starts, 1e12, false);
+  const double h = 1e-6;
+  double scale = 0;
+  for (int j = 0; j < sh->p; j++) scale = fmax(scale, fabs(m->normal.gq[j]));
+  for (int j = 0; j < sh->p; j++) {
+    double at = m->q[j];
+    m->q[j] = at + h;
+    double up = cost_at(sh, m->q, m->starts);
+    m->q[j] = at - h;
+    double down = cost_at(sh, m->q, m->starts);
+    m->q[j] = at;
+    assert_near(m->normal.gq[j], (up - down) / (2 * h), 1e-4 * scale);
+  }
+  scale = 0;
+  for (int k = 0; k < sh->piece_count * sh->f && free_states; k++)
+    scale = fmax(scale, fabs(m->normal.gz[k]));
+  size_t row = 2 * (size_t)sh->D;
+  double *z = calloc((size_t)sh->f, sizeof(double)), *kept = malloc(sizeof(double) * row);
+  for (int k = 0; k < sh->piece_count * sh->f && free_states; k += 3) {
+    double *start = m->starts + (size_t)(k / sh->f) * row, costs[2];
+    memcpy(kept, start, sizeof(double) * row);
+    for (int side = 0; side < 2; side++) {
+      memcpy(start, kept, sizeof(double) * row);
+      z[k % sh->f] = side == 0 ? h : -h;
+      assert_true(tangent_move(&sh->tangent, start, z));
+      costs[side] = cost_at(sh, m->q, m->starts);
+    }
+    z[k % sh->f] = 0;
+    memcpy(start, kept, sizeof(double) * row);
+    assert_near(m->normal.gz[k], (costs[0] - costs[1]) / (2 * h), 1e-4 * scale);
+  }
+  free(z);
+  free(kept);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
+static void test_gradients(void **state) {
+  (void)state;
+  check_gradient("cp3", "friction,mass[b],gravity:prior=9/0.5", true, 8);
+  check_gradient("cp3", "friction,mass[b],gravity:prior=9/0.5", false, 8);
+  check_gradient("gyro", "moment,gravity", true, 8);
+  check_gradient("bd1", "moment,gravity,friction,scale,shift[y]", false, 8);
+  check_gradient("bd1", "moment,gravity,friction,scale", true, 8);
+  check_gradient("rope", "stiffness:shared,mass:shared", false, 6);
+}
+
+/* ---- exact data ------------------------------------------------------------------------------ */
+
+/* Every determined number is the scene's to 1e-8, from starts a factor of three away. */
+static void check_exact(const char *scene, const char *unknowns, int count, int steps, int open) {
+  simulated s = simulate(scene, count, steps, false, 0, 3);
+  const carom_fit_options options = carom_fit_default_options();
+  carom_fit *fit = make(&s, unknowns, &options);
+  const carom_fit_result *r = run(fit);
+  int undetermined = 0;
+  for (int i = 0; i < r->estimate_count; i++) {
+    const carom_fit_estimate *e = &r->estimates[i];
+    undetermined += !e->determined;
+    // where several values explain the data alike, the interval is what is known
+    double tolerance = fmax(1e-8 * fmax(1, fabs(e->scene)), e->high - e->low);
+    if (e->determined && (fabs(e->value - e->scene) > tolerance || e->high - e->low > 0.05))
+      fail_msg("%s: %s is %.17g, should be %.17g", scene, e->name, e->value, e->scene);
+  }
+  if (open >= 0 && undetermined != open)
+    fail_msg("%s: %d are not determined: %s", scene, undetermined,
+             r->note_count > 0 ? r->notes[0].text : "no note");
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
+static void test_exact_data(void **state) {
+  (void)state;
+  check_exact("cp3",
+              "friction:start=1.5,restitution:start=0.5,mass[b]:start=0.6,mass[c]:start=0.05", 5,
+              100, 0);
+  check_exact("cp3-e",
+              "friction:start=0.3,restitution:start=0.33,mass[b]:start=0.04,gravity:start=3.3", 3,
+              60, 0);
+  check_exact("gyro", "friction:start=0.3,restitution:start=0.27,moment:start=0.1", 3, 40, 0);
+  check_exact("rope", "stiffness:shared:start=17", 2, 10, 0);
+  // everything sticks in this data from a friction of 0.147 on: a lower bound
+  check_exact("bd1",
+              "friction:start=0.6,restitution:start=0.27,moment:start=0.0075,gravity:start=3.3", 6,
+              60, 1);
+}
+
+/* Tasks with a friction and restitution for each contact: some never act, the others are found. */
+static void test_exact_tables(void **state) {
+  (void)state;
+  if (getenv("CAROM_FIT_ALL") == NULL) skip();
+  check_exact("gyro-e", "friction:start=0.3,restitution:start=0.33,moment:start=0.1", 3, 40, 0);
+  check_exact("bp5-e", "friction:start=0.3,restitution:start=0.33,mass[b]:start=0.3", 4, 40, 0);
+  check_exact("bp5", "friction:start=0.3,restitution:start=0.3,mass", 20, 100, -1);
+  check_exact("bd5", "friction:start=0.3,restitution:start=0.3,mass,moment", 20, 100, -1);
+}
+
+/* ---- noise ----------------------------------------------------------------------------------- */
+
+static void test_noisy_data(void **state) {
+  (void)state;
+  simulated s = simulate("cp3-e", 4, 40, true, 0.01, 11);
+  const carom_fit_options options = carom_fit_default_options();
+  carom_fit *fit = make(&s, "mass[b]:start=0.4,mass[c]:start=0.05,gravity", &options);
+  const carom_fit_result *r = run(fit);
+  for (int i = 0; i < r->estimate_count; i++) {
+    const carom_fit_estimate *e = &r->estimates[i];
+    assert_true(e->determined);
+    assert_true(e->deviation > 0 && e->deviation < 0.05 * e->scene);
+    assert_near(e->value, e->scene, 4 * e->deviation);
+    assert_true(e->low < e->value && e->value < e->high);
+  }
+  assert_near(r->channels[CAROM_CHANNEL_POSITION].noise, 0.01, 0.001);
+  assert_near(r->channels[CAROM_CHANNEL_VELOCITY].noise, 0.01, 0.001);
+  carom_fit_prediction p;
+  assert_int_equal(carom_fit_predict(fit, &s.data, &p, NULL), CAROM_OK);
+  assert_int_equal(p.count, 4);
+  assert_true(p.position_mean > 0 && p.position_mean < 0.2);
+  carom_fit_prediction_free(&p);
+  assert_int_equal(carom_fit_write(fit, "fit.h5", NULL), CAROM_OK);
+  carom_arrays arrays;
+  assert_int_equal(carom_arrays_read("fit.h5", &arrays, NULL), CAROM_OK);
+  assert_near(carom_arrays_find(&arrays, "value")->values[2], r->estimates[2].value, 0);
+  carom_arrays_free(&arrays);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
+/* A scale and a shift of the data are found, beside what they are fitted with. */
+static void test_units_of_data(void **state) {
+  (void)state;
+  simulated s = simulate("bd1", 3, 60, false, 0, 4);
+  for (int k = 0; k < 3 * 61; k++)
+    for (int p = 0; p < 3; p++)
+      for (int i = 0; i < 2; i++) {
+        double *x = s.data.x + (size_t)k * 6, *v = s.data.v + (size_t)k * 6;
+        int at = p * 2 + i;
+        if (p == 0) continue;
+        x[at] -= x[i];
+        v[at] -= v[i];
+      }
+  for (int k = 0; k < 3 * 61; k++)
+    for (int i = 0; i < 2; i++) {
+      double *x = s.data.x + (size_t)k * 6, *v = s.data.v + (size_t)k * 6;
+      x[i] = (x[i] - (i == 1 ? 0.003 : 0)) / 1.02;
+      v[i] /= 1.02;
+      for (int p = 1; p < 3; p++) {
+        x[p * 2 + i] += x[i];
+        v[p * 2 + i] += v[i];
+      }
+    }
+  const carom_fit_options options = carom_fit_default_options();
+  carom_fit *fit = make(&s, "scale,shift[y],friction:start=0.3,gravity:start=9", &options);
+  const carom_fit_result *r = run(fit);
+  assert_near(find(r, "scale")->value, 1.02, 1e-8);
+  assert_near(find(r, "shift[y]")->value, 0.003, 1e-8);
+  assert_near(find(r, "friction")->value, 0.2, 1e-7);
+  assert_near(r->scale, 1.02, 1e-8);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
+/* ---- what is not determined ------------------------------------------------------------------ */
+
+static bool has_note(const carom_fit_result *r, const char *text) {
+  for (int i = 0; i < r->note_count; i++)
+    if (strstr(r->notes[i].text, text) != NULL) return true;
+  return false;
+}
+
+static void test_undetermined(void **state) {
+  (void)state;
+  const carom_fit_options options = carom_fit_default_options();
+  simulated s = simulate("cp3", 1, 5, false, 0, 2); // too short to touch anything
+  carom_fit *fit = make(&s, "friction,mass", &options);
+  const carom_fit_result *r = run(fit);
+  assert_false(find(r, "friction")->determined);
+  assert_true(has_note(r, "the contact never acts"));
+  assert_true(has_note(r, "known by their ratios alone"));
+  assert_false(find(r, "mass[a]")->determined);
+  assert_near(find(r, "mass[b]/mass[a]")->value, 2, 1e-7);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+  s = simulate("bd1", 6, 60, false, 0, 3); // whose disks never slide
+  fit = make(&s, "friction", &options);
+  r = run(fit);
+  assert_false(find(r, "friction")->determined);
+  assert_true(has_note(r, "lower bound alone"));
+  assert_true(find(r, "friction")->low > 0.05 && find(r, "friction")->low < 0.2);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
+/* ---- bad input ------------------------------------------------------------------------------- */
+
+static void test_bad_unknowns(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *message;
+  } cases[] = {{"", "empty"},
+               {"friction,,mass", "empty"},
+               {"frction", "did you mean 'friction'"},
+               {"mass[z]", "no body 'z'"},
+               {"friction[a|grund]", "a|ground"},
+               {"friction,friction[a|ground]", "part of 'friction' already"},
+               {"mass[a]:start=-1", "must be positive"},
+               {"mass[a]:start=x", "expected a number"},
+               {"restitution:start=2", "outside of the bounds"},
+               {"friction:prior=0.3", "MEAN/DEVIATION"},
+               {"friction:low=0.6:high=0.5", "low bound"},
+               {"friction:foo", "behind ':'"},
+               {"moment", "no rigid body"},
+               {"stiffness", "no springs"},
+               {"shift[y]", "joints"},
+               {"gravity[z]", "x or y"},
+               {"mass[b]/mass[q]", "divisor"},
+               {"mass[a", "expected NAME"}};
+  simulated s = simulate("cp3", 1, 4, false, 0, 2);
+  const carom_fit_options options = carom_fit_default_options();
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    carom_error error = {0};
+    carom_fit *fit;
+    assert_int_equal(
+        carom_fit_create(s.system, &s.data, cases[k].text, NULL, &options, &fit, &error),
+        CAROM_INVALID_ARGUMENT);
+    assert_null(fit);
+    assert_message(&error, CAROM_INVALID_ARGUMENT, cases[k].message);
+  }
+  simulated_free(&s);
+}
+
+static void test_bad_data(void **state) {
+  (void)state;
+  simulated s = simulate("cp3", 1, 4, false, 0, 2);
+  const carom_fit_options options = carom_fit_default_options();
+  carom_error error = {0};
+  carom_fit *fit;
+  carom_trajectories data = s.data;
+  data.state_count = 1;
+  carom_fit_create(s.system, &data, "friction", NULL, &options, &fit, &error);
+  assert_message(&error, CAROM_INVALID_DATA, "at least one of two");
+  data = s.data;
+  data.point_count = 2;
+  carom_fit_create(s.system, &data, "friction", NULL, &options, &fit, &error);
+  assert_message(&error, CAROM_INVALID_DATA, "points");
+  for (int i = 0; i < 5 * 6; i++) s.data.x[i] *= 3;
+  carom_fit_create(s.system, &s.data, "friction", NULL, &options, &fit, &error);
+  assert_message(&error, CAROM_INVALID_DATA, "off the constraints");
+  for (int i = 0; i < 5 * 6; i++) s.data.x[i] = NAN;
+  carom_fit_create(s.system, &s.data, "friction", NULL, &options, &fit, &error);
+  assert_int_equal(error.status, CAROM_INVALID_DATA);
+  simulated_free(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_tangents),     cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_exact_data),   cmocka_unit_test(test_exact_tables),
+      cmocka_unit_test(test_noisy_data),   cmocka_unit_test(test_units_of_data),
+      cmocka_unit_test(test_undetermined), cmocka_unit_test(test_bad_unknowns),
+      cmocka_unit_test(test_bad_data)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
