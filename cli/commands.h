@@ -9,6 +9,7 @@ int command_gradient(int argc, char **argv);
 int command_check(int argc, char **argv);
 int command_dataset(int argc, char **argv);
 int command_fit(int argc, char **argv);
+int command_import(int argc, char **argv);
 int command_evaluate(int argc, char **argv);
 int command_train(int argc, char **argv);
 int command_reproduce(int argc, char **argv);

@@ -23,6 +23,8 @@ static const command commands[] = {
     {"gradient", command_gradient, "a loss against target trajectories and its gradient", false},
     {"check", command_check, "compare every derivative with finite differences", false},
     {"dataset", command_dataset, "make chunks of trajectories to learn from", true},
+    {"import", command_import, "trajectories as other programs have them: poses from CSV, HDF5",
+     false},
     {"fit", command_fit, "numbers of a scene with their uncertainty, from trajectories", false},
     {"train", command_train, "learn masses, potential and contact properties from trajectories",
      true},

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "contact/cone_options.h"
+#include "fit/fit_options.h"
 #include "learn/options.h"
 #include "plan/options.h"
 #include "rollout/rollout_options.h"

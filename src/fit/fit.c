@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
-#include "learn/options.h"
+#include "fit/fit_options.h"
 #include "learn/recording.h"
 #include "rollout/rollout_options.h"
 #include "system/system.h"
@@ -402,7 +402,7 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
                           .pieces = sh->piece_count,
                           .iterations = fit->minimiser.iterations,
                           .report = sh->report};
-  unknown_list_apply(&fit->unknowns, fit->minimiser.q, fit->theta, &r->scale, r->shift);
+  unknowns_put(&fit->unknowns, fit->minimiser.q, fit->theta, &r->scale, r->shift);
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
     int64_t count = sh->sums.count[c];
     r->channels[c] =

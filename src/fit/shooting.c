@@ -525,7 +525,7 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
   if (sh->note_felt)
     memset(sh->felt, 0, (size_t)sh->piece_count * (size_t)sh->system->contact_count);
   carom_parameters_default(sh->system, sh->theta);
-  unknown_list_apply(sh->unknowns, q, sh->theta, &sh->measure.scale, sh->measure.shift);
+  unknowns_put(sh->unknowns, q, sh->theta, &sh->measure.scale, sh->measure.shift);
   evaluation e = evaluation_make(sh, q, derivatives);
   double total = prior_cost(sh, q);
   bool few = count <= 4 * FEW && count < sh->batch;
@@ -550,7 +550,7 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
 }
 
 void shooting_measured_starts(shooting *sh, const double *q, double *starts) {
-  unknown_list_apply(sh->unknowns, q, sh->theta, &sh->measure.scale, sh->measure.shift);
+  unknowns_put(sh->unknowns, q, sh->theta, &sh->measure.scale, sh->measure.shift);
   for (int i = 0; i < sh->piece_count; i++)
     measure_invert(&sh->measure, sh->clean + (size_t)sh->pieces[i].first * 2 * (size_t)sh->D,
                    starts + (size_t)i * 2 * (size_t)sh->D);

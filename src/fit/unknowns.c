@@ -35,8 +35,8 @@ double unknown_prior(const unknown *u, double q, double *slope, double *curvatur
   return 0.5 * weak * weak + 0.5 * off * off;
 }
 
-void unknown_list_apply(const unknown_list *list, const double *q, double *theta, double *scale,
-                        double *shift) {
+void unknowns_put(const unknown_list *list, const double *q, double *theta, double *scale,
+                  double *shift) {
   for (int i = 0; i < list->count; i++) {
     const unknown *u = &list->items[i];
     double value = unknown_value(u, q[i]);

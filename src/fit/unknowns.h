@@ -50,8 +50,8 @@ double unknown_coordinate(const unknown *u, double value);
 double unknown_slope(const unknown *u, double q);
 
 /* Puts the coordinates q [count] into theta, scale and shift, which keep what is not unknown. */
-void unknown_list_apply(const unknown_list *list, const double *q, double *theta, double *scale,
-                        double *shift);
+void unknowns_put(const unknown_list *list, const double *q, double *theta, double *scale,
+                  double *shift);
 
 /* q_bar [count] of cotangents of theta; what hangs on the data's scale and shift gets 0. */
 void unknowns_pull(const unknown_list *list, const double *q, const double *theta_bar,

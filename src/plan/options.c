@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "contact/cone_options.h"
+#include "fit/fit_options.h"
 #include "learn/options.h"
 #include "rollout/rollout_options.h"
 

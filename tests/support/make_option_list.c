@@ -7,9 +7,9 @@
 static const struct {
   carom_options of;
   const char *command;
-} structs[] = {{CAROM_CONE_OPTIONS, "solve"},         {CAROM_ROLLOUT_OPTIONS, "gradient"},
-               {CAROM_DATASET_OPTIONS, "dataset"},    {CAROM_DATASET_OPTIONS, "train"},
-               {CAROM_MODEL_OPTIONS, "train"},        {CAROM_TRAINER_OPTIONS, "train"},
+} structs[] = {{CAROM_CONE_OPTIONS, "solve"},          {CAROM_ROLLOUT_OPTIONS, "gradient"},
+               {CAROM_DATASET_OPTIONS, "dataset"},     {CAROM_DATASET_OPTIONS, "train"},
+               {CAROM_MODEL_OPTIONS, "train"},         {CAROM_TRAINER_OPTIONS, "train"},
                {CAROM_EVALUATION_OPTIONS, "evaluate"}, {CAROM_FIT_OPTIONS, "fit"}};
 
 int main(void) {

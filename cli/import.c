@@ -1,0 +1,164 @@
+/* carom import: trajectories as other programs have them, poses of bodies, as a trajectory file. */
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/messages.h"
+#include "cli/output.h"
+#include "cli/pose_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_DT = 512, KEY_LENGTH, KEY_TIME, KEY_DEGREES, MOST_FILES = 1000 };
+
+typedef struct arguments {
+  const char *scene, *output;
+  const char *files[MOST_FILES];
+  int file_count;
+  pose_units units;
+  general_options general;
+} arguments;
+
+static const struct argp_option options[] = {
+    {"output", 'o', "FILE", 0, "write the trajectories to FILE (HDF5)", 0},
+    {"dt", KEY_DT, "H", 0, "time between two states, where the files do not say (or say otherwise)",
+     0},
+    {"length-factor", KEY_LENGTH, "X", 0,
+     "scene's units of length in one of the files: 0.01 for cm (1)", 0},
+    {"time-factor", KEY_TIME, "X", 0, "scene's units of time in one of the files: 0.001 for ms (1)",
+     0},
+    {"degrees", KEY_DEGREES, NULL, 0, "angles and rates are in degrees", 0},
+    {0}};
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+  arguments *a = state->input;
+  switch (key) {
+    case ARGP_KEY_INIT: state->child_inputs[0] = &a->general; return 0;
+    case 'o': a->output = text; return 0;
+    case KEY_DT: a->units.dt = parse_number(state, "--dt", text, 1e-12, 1e12); return 0;
+    case KEY_LENGTH:
+      a->units.length = parse_number(state, "--length-factor", text, 1e-12, 1e12);
+      return 0;
+    case KEY_TIME:
+      a->units.time = parse_number(state, "--time-factor", text, 1e-12, 1e12);
+      return 0;
+    case KEY_DEGREES: a->units.angle = 3.14159265358979323846 / 180; return 0;
+    case ARGP_KEY_ARG:
+      if (a->scene == NULL)
+        a->scene = text;
+      else if (a->file_count < MOST_FILES)
+        a->files[a->file_count++] = text;
+      else
+        argp_error(state, "at most %d files", MOST_FILES);
+      return 0;
+    case ARGP_KEY_END:
+      require_scene(state, a->scene);
+      if (a->file_count == 0) argp_error(state, "there is no file to import");
+      if (a->output == NULL) argp_error(state, "-o FILE is missing: where the trajectories go");
+      return 0;
+    default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static const char help[] =
+    "Reads what was measured of the bodies of SCENE and writes a trajectory file for carom fit, "
+    "dataset "
+    "and train. A CSV file has a column for each number and a row for each state: x, y, z, angle "
+    "(2D) or "
+    "qw, qx, qy, qz, and where they are known t, vx, vy, vz, rate (2D) or wx, wy, wz, those of "
+    "several "
+    "bodies as in ball.x; a column `trajectory` tells trajectories apart. An HDF5 file has a group "
+    "for "
+    "each trajectory with the datasets position, angle, quaternion_wxyz or quaternion_xyzw, "
+    "velocity, "
+    "rate, angular_velocity or angular_velocity_body. Lengths may differ; empty fields and NaN are "
+    "missing "
+    "states. Velocities are compared with positions: to which time they belong is said."
+    "\vExample: a ball that was tracked at 100 frames a second, in centimetres\n"
+    "  carom import ball.json track.csv --dt 0.01 --length-factor 0.01 -o track.h5";
+static struct argp argp = {
+    .options = options, .parser = parse, .args_doc = "SCENE FILE... -o FILE", .doc = help};
+
+/* ---- to which time velocities belong --------------------------------------------------------- */
+
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Medians of |v - (x_k - x_{k-1}) / dt|, of the central difference and of the next one, over the centres. */
+static void describe_velocities(const carom_trajectories *t) {
+  size_t size = (size_t)t->point_count * (size_t)t->dimension, used = 0;
+  size_t most = (size_t)t->batch * (size_t)t->state_count;
+  double *off[3] = {malloc(sizeof(double) * (most + 1)), malloc(sizeof(double) * (most + 1)),
+                    malloc(sizeof(double) * (most + 1))};
+  for (int i = 0; i < t->batch && off[0] != NULL && off[1] != NULL && off[2] != NULL; i++)
+    for (int k = 1; k + 1 < t->lengths[i]; k++) {
+      const double *x = t->x + ((size_t)i * (size_t)t->state_count + (size_t)k) * size;
+      const double *v = t->v + (x - t->x);
+      double square[3] = {0, 0, 0};
+      for (int c = 0; c < t->dimension; c++) {
+        double before = (x[c] - x[c - (int)size]) / t->dt,
+               after = (x[c + (int)size] - x[c]) / t->dt;
+        const double differences[3] = {before, 0.5 * (before + after), after};
+        for (int way = 0; way < 3; way++)
+          square[way] += (v[c] - differences[way]) * (v[c] - differences[way]);
+      }
+      if (isnan(square[0] + square[2])) continue;
+      for (int way = 0; way < 3; way++) off[way][used] = sqrt(square[way]);
+      used++;
+    }
+  double middle[3] = {0, 0, 0};
+  for (int way = 0; way < 3 && used > 0; way++) {
+    qsort(off[way], used, sizeof(double), by_size);
+    middle[way] = off[way][used / 2];
+  }
+  static const char *const texts[] = {
+      "v_k is that of the step before each state, (x_k - x_{k-1}) / dt: take --velocity next",
+      "v_k belongs to x_k: nothing is to be done",
+      "v_k is that of the step after each state, (x_{k+1} - x_k) / dt: take --velocity previous"};
+  int best = middle[0] < middle[1] ? 0 : 1;
+  if (middle[2] < middle[best]) best = 2;
+  if (used > 0)
+    printf("velocities     %s (off the differences before, about, after: %.3g, %.3g, %.3g)\n",
+           texts[best], middle[0], middle[1], middle[2]);
+  for (int way = 0; way < 3; way++) free(off[way]);
+}
+
+static void print_text(const arguments *a, const carom_trajectories *t) {
+  int shortest = t->state_count;
+  for (int i = 0; i < t->batch; i++) shortest = t->lengths[i] < shortest ? t->lengths[i] : shortest;
+  printf("trajectories   %d of %d to %d states, time step %g\n", t->batch, shortest, t->state_count,
+         t->dt);
+  if (t->v != NULL)
+    describe_velocities(t);
+  else
+    puts(
+        "velocities     there are none: fit, dataset and train estimate them on each side of "
+        "impacts");
+  printf("written        %s\n", a->output);
+}
+
+int command_import(int argc, char **argv) {
+  arguments a = {.units = {.length = 1, .time = 1, .angle = 1}};
+  const struct argp_child children[] = {{&general_argp, 0, NULL, 0}, {0}};
+  argp.children = children;
+  parse_command_line(&argp, argc, argv, &a);
+  carom_error error = {0};
+  carom_system *system = NULL;
+  carom_trajectories data = {0};
+  carom_status status = carom_system_load(a.scene, &system, &error);
+  if (status == CAROM_OK) status = check_output(a.output, a.file_count, a.files, &error);
+  if (status == CAROM_OK)
+    status = poses_read(system, a.files, a.file_count, &a.units, &data, &error);
+  if (status == CAROM_OK) status = carom_trajectories_write(&data, system, a.output, &error);
+  int code = EXIT_SUCCESS;
+  if (status == CAROM_OK)
+    print_text(&a, &data);
+  else
+    code = report_failure("import", &error);
+  carom_trajectories_free(&data);
+  carom_system_destroy(system);
+  return code;
+}

@@ -1,0 +1,374 @@
+#include "cli/pose_file.h"
+
+#include "cli/csv_table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One number of a body at all states, wherever it stands: values[k * stride]. NULL: there is none. */
+typedef struct column {
+  const double *values;
+  size_t stride;
+} column;
+
+/* What a file says of one body in one trajectory. */
+typedef struct track {
+  column position[3], angle, quaternion[4]; /* w, x, y, z */
+  column velocity[3], rate, turning[3];
+  bool turning_in_body;
+} track;
+
+typedef struct maker {
+  const carom_system *system;
+  carom_system_info info;
+  const pose_units *units;
+  const char *path;
+  carom_trajectories *data;
+  int room, capacity; /* trajectories, and states of each, that there is room for */
+  bool has_velocity;  /* of all trajectories so far */
+  carom_error *error;
+} maker;
+
+static double at(const column *c, int k) { return c->values[(size_t)k * c->stride]; }
+
+/* ---- one pose -------------------------------------------------------------------------------- */
+
+// columns of the rotation matrix: the body axes. NaN where the quaternion is none
+static void axes_of_quaternion(const double *given, double axes[3][3]) {
+  double q[4], size = 0;
+  for (int i = 0; i < 4; i++) size += given[i] * given[i];
+  for (int i = 0; i < 4; i++) q[i] = given[i] / sqrt(size);
+  double w = q[0], x = q[1], y = q[2], z = q[3];
+  const double columns[3][3] = {
+      {1 - 2 * (y * y + z * z), 2 * (x * y + w * z), 2 * (x * z - w * y)},
+      {2 * (x * y - w * z), 1 - 2 * (x * x + z * z), 2 * (y * z + w * x)},
+      {2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)}};
+  memcpy(axes, columns, sizeof columns);
+}
+
+static void axes_at(const maker *m, const track *t, int k, double axes[3][3]) {
+  if (m->info.dimension == 2) {
+    double angle = m->units->angle * at(&t->angle, k);
+    axes[0][0] = axes[1][1] = cos(angle);
+    axes[0][1] = sin(angle);
+    axes[1][0] = -sin(angle);
+    return;
+  }
+  double q[4];
+  for (int i = 0; i < 4; i++) q[i] = at(&t->quaternion[i], k);
+  axes_of_quaternion(q, axes);
+}
+
+// the angular velocity about axes of the world
+static void turning_at(const maker *m, const track *t, int k, double axes[3][3], double *omega) {
+  double factor = m->units->angle / m->units->time, given[3];
+  if (m->info.dimension == 2) {
+    omega[0] = factor * at(&t->rate, k);
+    return;
+  }
+  for (int i = 0; i < 3; i++) given[i] = factor * at(&t->turning[i], k);
+  for (int i = 0; i < 3; i++)
+    omega[i] = t->turning_in_body
+                   ? given[0] * axes[0][i] + given[1] * axes[1][i] + given[2] * axes[2][i]
+                   : given[i];
+}
+
+static void cross(int d, const double *omega, const double *a, double *out) {
+  if (d == 2) {
+    out[0] = -omega[0] * a[1];
+    out[1] = omega[0] * a[0];
+    return;
+  }
+  out[0] = omega[1] * a[2] - omega[2] * a[1];
+  out[1] = omega[2] * a[0] - omega[0] * a[2];
+  out[2] = omega[0] * a[1] - omega[1] * a[0];
+}
+
+// points of a body at state k; v may be NULL
+static void put_pose(const maker *m, const track *t, int body, int k, double *x, double *v) {
+  int d = m->info.dimension;
+  double axes[3][3] = {{0}}, omega[3] = {0, 0, 0}, turned[3];
+  for (int i = 0; i < d; i++) {
+    x[i] = m->units->length * at(&t->position[i], k);
+    if (v != NULL) v[i] = m->units->length / m->units->time * at(&t->velocity[i], k);
+  }
+  if (!carom_system_body_is_rigid(m->system, body)) return;
+  axes_at(m, t, k, axes);
+  if (v != NULL) turning_at(m, t, k, axes, omega);
+  for (int p = 0; p < d; p++) {
+    cross(d, omega, axes[p], turned);
+    for (int i = 0; i < d; i++) {
+      x[(p + 1) * d + i] = x[i] + axes[p][i];
+      if (v != NULL) v[(p + 1) * d + i] = v[i] + turned[i];
+    }
+  }
+}
+
+/* ---- growing --------------------------------------------------------------------------------- */
+
+// x or v with room for more: what is there stays, the rest is missing
+static bool widen(const maker *m, double **values, int batch, int capacity) {
+  size_t size = (size_t)m->data->point_count * (size_t)m->data->dimension;
+  double *wide = malloc(sizeof(double) * ((size_t)batch * (size_t)capacity * size + 1));
+  if (wide == NULL) return false;
+  for (size_t i = 0; i < (size_t)batch * (size_t)capacity * size; i++) wide[i] = NAN;
+  for (int k = 0; k < m->data->batch; k++)
+    memcpy(wide + (size_t)k * (size_t)capacity * size,
+           *values + (size_t)k * (size_t)m->capacity * size,
+           sizeof(double) * (size_t)m->capacity * size);
+  free(*values);
+  *values = wide;
+  return true;
+}
+
+// room for one more trajectory of so many states
+static bool reserve(maker *m, int states) {
+  carom_trajectories *data = m->data;
+  int capacity = states > m->capacity ? states : m->capacity;
+  int room = data->batch < m->room ? m->room : 2 * m->room + 4;
+  if (capacity == m->capacity && room == m->room) return true;
+  int *lengths = realloc(data->lengths, sizeof(int) * (size_t)room);
+  if (lengths == NULL) return false;
+  data->lengths = lengths;
+  if (!widen(m, &data->x, room, capacity) || !widen(m, &data->v, room, capacity)) return false;
+  m->room = room;
+  data->state_count = m->capacity = capacity;
+  return true;
+}
+
+static carom_status add_trajectory(maker *m, const track *tracks, int states) {
+  carom_trajectories *data = m->data;
+  int first = 0;
+  if (!reserve(m, states))
+    return carom_error_set(m->error, CAROM_OUT_OF_MEMORY, "no memory for %d trajectories",
+                           data->batch + 1);
+  size_t size = (size_t)data->point_count * (size_t)data->dimension;
+  size_t start = (size_t)data->batch * (size_t)m->capacity * size;
+  bool velocities = true;
+  for (int b = 0; b < m->info.body_count; b++) {
+    const track *t = &tracks[b];
+    bool turns = carom_system_body_is_rigid(m->system, b);
+    bool moves = t->velocity[0].values != NULL;
+    bool turning = m->info.dimension == 2 ? t->rate.values != NULL : t->turning[0].values != NULL;
+    velocities = velocities && moves && (!turns || turning);
+  }
+  m->has_velocity = m->has_velocity && velocities;
+  for (int b = 0; b < m->info.body_count; b++) {
+    for (int k = 0; k < states; k++) {
+      size_t place = start + (size_t)k * size + (size_t)first;
+      put_pose(m, &tracks[b], b, k, data->x + place, velocities ? data->v + place : NULL);
+    }
+    first += data->dimension * (carom_system_body_is_rigid(m->system, b) ? data->dimension + 1 : 1);
+  }
+  data->lengths[data->batch++] = states;
+  return CAROM_OK;
+}
+
+// all that a body needs is there
+static carom_status check_track(const maker *m, const track *t, int body, const char *where) {
+  int d = m->info.dimension;
+  const char *missing = NULL;
+  for (int i = 0; i < d; i++)
+    if (t->position[i].values == NULL) missing = "position";
+  if (missing == NULL && carom_system_body_is_rigid(m->system, body)) {
+    if (d == 2 && t->angle.values == NULL) missing = "angle";
+    for (int i = 0; i < 4 && d == 3; i++)
+      if (t->quaternion[i].values == NULL) missing = "quaternion";
+  }
+  if (missing == NULL) return CAROM_OK;
+  return carom_error_set(
+      m->error, CAROM_INVALID_DATA,
+      "%s%s%s: there is no %s of body '%s'; `carom import --help` says how columns "
+      "and datasets are called",
+      m->path, where[0] != '\0' ? ": " : "", where, missing, carom_system_body_id(m->system, body));
+}
+
+static carom_status set_dt(maker *m, double dt) {
+  if (m->units->dt > 0) dt = m->units->dt;
+  dt *= m->units->time;
+  if (!(dt > 0)) return CAROM_OK;
+  if (m->data->dt > 0 && fabs(dt / m->data->dt - 1) > 1e-3)
+    return carom_error_set(m->error, CAROM_INVALID_DATA,
+                           "%s: has the time step %g, files before it %g; all must have the same",
+                           m->path, dt, m->data->dt);
+  if (m->data->dt == 0) m->data->dt = dt;
+  return CAROM_OK;
+}
+
+/* ---- CSV ------------------------------------------------------------------------------------- */
+
+static column csv_at(const maker *m, const csv_table *table, int body, const char *name, int row) {
+  char full[128];
+  snprintf(full, sizeof full, "%s.%s", carom_system_body_id(m->system, body), name);
+  int place = csv_column(table, full);
+  if (place < 0 && m->info.body_count == 1) place = csv_column(table, name);
+  if (place < 0) return (column){0};
+  return (column){table->values + (size_t)row * (size_t)table->column_count + place,
+                  (size_t)table->column_count};
+}
+
+static track csv_track(const maker *m, const csv_table *table, int body, int row) {
+  static const char *const positions[] = {"x", "y", "z"}, *const velocities[] = {"vx", "vy", "vz"};
+  static const char *const quaternion[] = {"qw", "qx", "qy", "qz"}, *const turning[] = {"wx", "wy",
+                                                                                        "wz"};
+  track t = {0};
+  for (int i = 0; i < m->info.dimension; i++) {
+    t.position[i] = csv_at(m, table, body, positions[i], row);
+    t.velocity[i] = csv_at(m, table, body, velocities[i], row);
+  }
+  for (int i = 0; i < 4; i++) t.quaternion[i] = csv_at(m, table, body, quaternion[i], row);
+  for (int i = 0; i < 3; i++) t.turning[i] = csv_at(m, table, body, turning[i], row);
+  t.angle = csv_at(m, table, body, "angle", row);
+  t.rate = csv_at(m, table, body, "rate", row);
+  return t;
+}
+
+// times must be equally spaced: their step
+static carom_status csv_dt(maker *m, const csv_table *table, int row, int states) {
+  int place = csv_column(table, "t");
+  if (place < 0 || states < 2) return set_dt(m, 0);
+  const double *t = table->values + (size_t)row * (size_t)table->column_count + place;
+  size_t stride = (size_t)table->column_count;
+  double dt = (t[(size_t)(states - 1) * stride] - t[0]) / (states - 1);
+  for (int k = 1; k < states; k++) {
+    double step = t[(size_t)k * stride] - t[(size_t)(k - 1) * stride];
+    if (!(fabs(step - dt) <= 0.02 * fabs(dt)))
+      return carom_error_set(
+          m->error, CAROM_INVALID_DATA,
+          "%s: row %d: a time step of %g among steps of %g; states must be equally "
+          "spaced: resample them, and leave rows empty where states are missing",
+          m->path, row + k + 2, step, dt);
+  }
+  return set_dt(m, dt);
+}
+
+static carom_status read_csv(maker *m, track *tracks) {
+  csv_table table;
+  carom_status status = csv_read(m->path, &table, m->error);
+  if (status != CAROM_OK) return status;
+  int which = csv_column(&table, "trajectory");
+  for (int row = 0; row < table.row_count && status == CAROM_OK;) {
+    int end = row + 1;
+    while (
+        end < table.row_count &&
+        (which < 0 || table.values[(size_t)end * (size_t)table.column_count + (size_t)which] ==
+                          table.values[(size_t)row * (size_t)table.column_count + (size_t)which]))
+      end++;
+    for (int b = 0; b < m->info.body_count && status == CAROM_OK; b++) {
+      tracks[b] = csv_track(m, &table, b, row);
+      status = check_track(m, &tracks[b], b, "");
+    }
+    if (status == CAROM_OK) status = csv_dt(m, &table, row, end - row);
+    if (status == CAROM_OK) status = add_trajectory(m, tracks, end - row);
+    row = end;
+  }
+  csv_free(&table);
+  return status;
+}
+
+/* ---- HDF5 ------------------------------------------------------------------------------------ */
+
+/* `count` columns of group/name [states][count]; a row of numbers where count is 1. */
+static bool h5_columns(const carom_arrays *arrays, const char *group, const char *name, int count,
+                       column *columns, int *states) {
+  char full[192];
+  snprintf(full, sizeof full, "%s%s%s", group, group[0] != '\0' ? "/" : "", name);
+  const carom_array *a = carom_arrays_find(arrays, full);
+  bool fits = a != NULL && ((a->rank == 2 && a->shape[1] == count) || (a->rank == 1 && count == 1));
+  if (!fits) return false;
+  for (int i = 0; i < count; i++) columns[i] = (column){a->values + i, (size_t)count};
+  if (*states < 0 || a->shape[0] < *states) *states = a->shape[0];
+  return true;
+}
+
+static track h5_track(const maker *m, const carom_arrays *arrays, const char *group, int *states) {
+  int d = m->info.dimension;
+  track t = {0};
+  column xyzw[4];
+  h5_columns(arrays, group, "position", d, t.position, states);
+  h5_columns(arrays, group, "velocity", d, t.velocity, states);
+  h5_columns(arrays, group, "angle", 1, &t.angle, states);
+  h5_columns(arrays, group, "rate", 1, &t.rate, states);
+  h5_columns(arrays, group, "quaternion_wxyz", 4, t.quaternion, states);
+  if (h5_columns(arrays, group, "quaternion_xyzw", 4, xyzw, states))
+    for (int i = 0; i < 4; i++) t.quaternion[i] = xyzw[(i + 3) % 4];
+  h5_columns(arrays, group, "angular_velocity", 3, t.turning, states);
+  t.turning_in_body = h5_columns(arrays, group, "angular_velocity_body", 3, t.turning, states);
+  return t;
+}
+
+static carom_status read_h5(maker *m, track *tracks) {
+  carom_arrays arrays;
+  if (m->info.body_count != 1)
+    return carom_error_set(
+        m->error, CAROM_INVALID_DATA,
+        "%s: poses from HDF5 are for scenes of one body, %s has %d; use CSV with columns "
+        "like ball.x",
+        m->path, m->info.name, m->info.body_count);
+  carom_status status = carom_arrays_read(m->path, &arrays, m->error);
+  if (status != CAROM_OK) return status;
+  status = set_dt(m, arrays.dt);
+  int found = 0;
+  for (int k = 0; k < arrays.count && status == CAROM_OK; k++) {
+    const char *name = arrays.items[k].name, *tail = strrchr(name, '/');
+    if (strcmp(tail != NULL ? tail + 1 : name, "position") != 0) continue;
+    char group[96];
+    snprintf(group, sizeof group, "%.*s", tail != NULL ? (int)(tail - name) : 0, name);
+    int states = -1;
+    tracks[0] = h5_track(m, &arrays, group, &states);
+    status = check_track(m, &tracks[0], 0, group);
+    if (status == CAROM_OK) status = add_trajectory(m, tracks, states);
+    found++;
+  }
+  carom_arrays_free(&arrays);
+  if (status == CAROM_OK && found == 0)
+    return carom_error_set(m->error, CAROM_INVALID_DATA,
+                           "%s: there is no dataset `position`, in the file or in a group of it",
+                           m->path);
+  return status;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *path, const char *end) {
+  size_t length = strlen(path), tail = strlen(end);
+  return length >= tail && strcmp(path + length - tail, end) == 0;
+}
+
+static carom_status finish(maker *m) {
+  carom_trajectories *data = m->data;
+  if (data->batch == 0)
+    return carom_error_set(m->error, CAROM_INVALID_DATA, "%s: there is no state", m->path);
+  if (data->dt == 0)
+    return carom_error_set(
+        m->error, CAROM_INVALID_DATA,
+        "%s: does not say its time step (a column t, an attribute dt); give --dt H", m->path);
+  data->dt_from = CAROM_DT_OF_ATTRIBUTE;
+  if (m->has_velocity) return CAROM_OK;
+  free(data->v);
+  data->v = NULL;
+  return CAROM_OK;
+}
+
+carom_status poses_read(const carom_system *system, const char *const *files, int file_count,
+                        const pose_units *units, carom_trajectories *data, carom_error *error) {
+  maker m = {.system = system,
+             .info = carom_system_describe(system),
+             .units = units,
+             .data = data,
+             .has_velocity = true,
+             .error = error};
+  *data = (carom_trajectories){.point_count = m.info.point_count, .dimension = m.info.dimension};
+  track *tracks = calloc((size_t)m.info.body_count, sizeof *tracks);
+  carom_status status = tracks != NULL
+                            ? CAROM_OK
+                            : carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory to import");
+  for (int k = 0; k < file_count && status == CAROM_OK; k++) {
+    m.path = files[k];
+    status = ends_with(m.path, ".csv") ? read_csv(&m, tracks) : read_h5(&m, tracks);
+  }
+  free(tracks);
+  return status == CAROM_OK ? finish(&m) : status;
+}
