@@ -42,6 +42,8 @@ static void print_text(const train_run *r, const double *learned, const double *
          carom_model_describe(r->model).parameter_count);
   printf("epochs         %d of %d, %.3g s", s.epochs_done, r->config.train.epochs, seconds);
   if (carom_ranks_count() > 1) printf(" on %d ranks", carom_ranks_count());
+  if (s.stands_still && s.epochs_done < r->config.train.epochs)
+    printf("; ended: no lower loss in %d epochs", r->config.train.patience);
   putchar('\n');
   if (s.best_epoch > 0) {
     printf("best           epoch %d, %s loss %.6g\n", s.best_epoch,

@@ -199,7 +199,7 @@ static carom_status resume(train_run *r, carom_error *error) {
   status = carom_ranks_agree(status, error);
   if (status != CAROM_OK) return status;
   if (ranks_writes()) remove_leftovers(r);
-  const int epochs = r->config.train.epochs;
+  const int epochs = r->config.train.epochs, patience = r->config.train.patience;
   status = train_config_resume(r->given, r->system, &r->config, error);
   r->usage = status == CAROM_INVALID_ARGUMENT;
   if (status == CAROM_OK) {
@@ -212,7 +212,8 @@ static carom_status resume(train_run *r, carom_error *error) {
     r->not_restored = status != CAROM_OK;
   }
   status = carom_ranks_agree(status, error);
-  if (status == CAROM_OK && epochs != r->config.train.epochs && ranks_writes())
+  const bool changed = epochs != r->config.train.epochs || patience != r->config.train.patience;
+  if (status == CAROM_OK && changed && ranks_writes())
     status = carom_run_config_write(&r->config, config, error);
   return carom_ranks_agree(status, error);
 }

@@ -72,6 +72,17 @@ expect 0 'epochs +3 of 3' train cp3 "${small[@]}" --epochs 3 --schedule cosine -
 holds "the last rate" test "$(tail -n 1 runs/cosine/metrics.csv | cut -d, -f5)" = 0.0001
 expect 2 'train.epochs = 3, not 5, and a cosine' train --resume --epochs 5 -o runs/cosine
 
+# --- patience: the same bits up to where it ends, and beyond when there is more of it
+expect 0 'epochs +[0-9]+ of 60.*no lower loss in 1 epochs' train cp3 "${small[@]}" --epochs 60 --lr 0.05 --patience 1 \
+  -o runs/patience
+holds "it ended early" test "$(epochs_of runs/patience)" -lt 60
+ended=$(epochs_of runs/patience)
+expect 0 "epochs +$ended of 60" train --resume -o runs/patience
+expect 0 "epochs +$((ended + 2)) of" train --resume --patience 0 --epochs $((ended + 2)) -o runs/patience
+expect 0 'epochs' train cp3 "${small[@]}" --epochs $((ended + 2)) --lr 0.05 -o runs/impatience
+same_run runs/patience runs/impatience
+expect 2 'patience -1' train cp3 --patience -1 -o runs/minus
+
 # --- every model, and the same bits from any number of threads
 for model in cm-cd-chnn cmr-cd-clnn cmr-cd-chnn; do
   expect 0 "model +$model" train cp3 "${small[@]}" --epochs 1 --model $model -o runs/$model

@@ -309,6 +309,31 @@ typedef struct stopper {
   int64_t done, total;
 } stopper;
 
+// a rate that changes nothing: the first epoch stays the best
+static void patience_ends_it(void **state) {
+  data_fixture *f = *state;
+  for (int patience = 0; patience < 4; patience++) {
+    carom_model *model = make_model(f);
+    carom_trainer_options options = train_options();
+    options.learning_rate = 1e-300;
+    options.search_every = 0;
+    options.weight_decay = 0;
+    options.epochs = 6;
+    options.patience = patience;
+    carom_trainer *trainer = make_trainer(f, model, &options);
+    assert_int_equal(carom_trainer_run(trainer, NULL, NULL, NULL), CAROM_OK);
+    const carom_trainer_info info = carom_trainer_describe(trainer);
+    assert_int_equal(info.best_epoch, 1);
+    assert_int_equal(info.epochs_done, patience > 0 ? 1 + patience : 6);
+    assert_int_equal(info.stands_still, patience > 0);
+    // it goes on only by the epoch
+    assert_int_equal(carom_trainer_run(trainer, NULL, NULL, NULL), CAROM_OK);
+    assert_int_equal(carom_trainer_describe(trainer).epochs_done, info.epochs_done);
+    carom_trainer_destroy(trainer);
+    carom_model_destroy(model);
+  }
+}
+
 static bool stop_at(void *user, int64_t done, int64_t total) {
   stopper *s = user;
   s->done = done;
@@ -482,6 +507,7 @@ int main(void) {
       cmocka_unit_test(epoch_is_steps),
       cmocka_unit_test(run_learns_and_tracks_the_best),
       cmocka_unit_test(without_validation),
+      cmocka_unit_test(patience_ends_it),
       cmocka_unit_test(stopping_changes_nothing),
       cmocka_unit_test(not_finite),
       cmocka_unit_test(bad_data),

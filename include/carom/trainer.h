@@ -27,7 +27,9 @@ typedef struct carom_trainer_options {
   double final_rate;       /* 2e-4 */
   int search_every; /* 25: so many epochs apart, frictions and restitutions are tried at values all
                        over their range and moved where that lowers the loss; 0: never */
-  uint64_t seed;    /* of the order of the chunks */
+  int patience;  /* 0: all epochs; else the training ends when so many epochs have brought no lower
+                       validation loss (training loss, without validation chunks) */
+  uint64_t seed; /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next
                               carom_trainer_epoch goes on with the batch that follows */
@@ -88,7 +90,7 @@ CAROM_API carom_status carom_trainer_step(carom_trainer *trainer, int count, con
 CAROM_API carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result,
                                            carom_error *error);
 
-/* All epochs that are left; the callback (or NULL) sees each one and may end it by returning false
+/* All epochs that are left, up to where options.patience ends it; the callback (or NULL) sees each one and may end it by returning false
  * (CAROM_INTERRUPTED). */
 typedef bool (*carom_epoch_callback)(void *user, const carom_epoch *result);
 CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback,
@@ -101,6 +103,8 @@ typedef struct carom_trainer_info {
   int batches;      /* of every epoch */
   int best_epoch;   /* 0 before the first epoch has ended */
   double best_loss; /* of validation, else of training; INFINITY before that */
+  bool
+      stands_still; /* options.patience epochs have passed since the best one: nothing is left to do */
 } carom_trainer_info;
 
 CAROM_API carom_trainer_info carom_trainer_describe(const carom_trainer *trainer);

@@ -345,6 +345,8 @@ static carom_status compare_training(const h5_reader *reader, const char *path,
   if (status == CAROM_OK)
     status = options_read_attributes(reader, path, &trainer_option_table, &there, error);
   if (status != CAROM_OK) return status;
+  // when a training ends changes nothing of what it has done
+  there.patience = t->options.patience;
   // only the cosine schedule depends on how many epochs there will be
   const char *except = t->options.schedule == CAROM_CONSTANT ? "epochs" : NULL;
   return compare_options(path, &trainer_option_table, &there, &t->options, except, error);

@@ -454,10 +454,16 @@ carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, ca
   return error_clear(error);
 }
 
+/* Whether as many epochs as the training has patience for have passed since the best. */
+static bool stands_still(const carom_trainer *t) {
+  const training_state *s = &t->state;
+  return t->options.patience > 0 && s->epochs_done - s->best_epoch >= t->options.patience;
+}
+
 carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback, void *user,
                                carom_error *error) {
   REQUIRE(trainer, error);
-  while (trainer->state.epochs_done < trainer->options.epochs) {
+  while (trainer->state.epochs_done < trainer->options.epochs && !stands_still(trainer)) {
     carom_epoch result;
     carom_status status = carom_trainer_epoch(trainer, &result, error);
     if (status != CAROM_OK) return status;
@@ -476,7 +482,8 @@ carom_trainer_info carom_trainer_describe(const carom_trainer *trainer) {
                               .batches_done = s->batches_done,
                               .batches = trainer_batch_count(trainer),
                               .best_epoch = s->best_epoch,
-                              .best_loss = s->best_loss};
+                              .best_loss = s->best_loss,
+                              .stands_still = stands_still(trainer)};
 }
 
 const carom_move *carom_trainer_moves(const carom_trainer *trainer, int *count) {

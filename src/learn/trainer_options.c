@@ -35,6 +35,9 @@ static const option_field fields[] = {
      .role = OPTION_PAPER, .paper = 0, .flag = "search-every", .argument = "N",
      .heading = "Training",
      .help = "try frictions and restitutions far from where they stand every N epochs; 0: never"},
+    {OPTION(carom_trainer_options, patience), OPTION_RANGE(0, INT_MAX), .role = OPTION_LATER,
+     .flag = "patience", .argument = "N", .heading = "Training",
+     .help = "end when N epochs have brought no lower validation loss; 0: never"},
     {OPTION(carom_trainer_options, seed), .role = OPTION_ELSEWHERE},
 };
 const option_table trainer_option_table = OPTION_TABLE(fields);
