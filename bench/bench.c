@@ -30,6 +30,14 @@ const bench benches[] = {
      "large products alone, both measured here; reference_ratio is the published implementation's "
      "time (PyTorch, measured once on a machine like this) over ours.",
      bench_training},
+    {"ranks", "one training iteration of some tasks shared by the ranks that mpirun started",
+     "Milliseconds, of the slowest rank: work of its shards (processor time over its threads), "
+     "update "
+     "by the optimiser (the same on every rank), exchange (gradient of so many numbers, losses; "
+     "elapsed), their sum, and the elapsed time of an iteration; each the least over repeats. "
+     "Beside "
+     "other programs elapsed times tell little.",
+     bench_ranks},
     {0}};
 
 static double clock_seconds(clockid_t clock) {

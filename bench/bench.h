@@ -29,6 +29,7 @@ carom_status bench_scenes(const bench_options *options, json_t *rows, carom_erro
 carom_status bench_rope(const bench_options *options, json_t *rows, carom_error *error);
 carom_status bench_groups(const bench_options *options, json_t *rows, carom_error *error);
 
+carom_status bench_ranks(const bench_options *options, json_t *rows, carom_error *error);
 carom_status bench_training(const bench_options *options, json_t *rows, carom_error *error);
 
 /* Least processor time in seconds of one call of `work(user)`, which must stay in its thread.

@@ -26,7 +26,7 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"seconds", KEY_SECONDS, "X", 0, "seconds to spend on each number (0.2)", 0},
     {"kernels", KEY_KERNELS, "NAME", 0,
-     "the network's inner loops: avx512, avx2 or generic (the best that the processor can run)", 0},
+     "the network's inner loops: avx512, avx2, neon or generic (the best that the processor can run)", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
     {"quiet", 'q', NULL, 0, "show no progress", 0},
     {0}};
@@ -45,6 +45,15 @@ static void choose(arguments *a, const char *name, struct argp_state *state) {
   a->chosen[a->chosen_count++] = b;
 }
 
+// the others measure for so many seconds, and ranks would not stop together
+static void check_ranks(const arguments *a, struct argp_state *state) {
+  if (carom_ranks_count() == 1) return;
+  for (int k = 0; k < a->chosen_count; k++)
+    if (strcmp(a->chosen[k]->name, "ranks") != 0)
+      argp_error(state, "%d processes were started: only `bench ranks` shares its work",
+                 carom_ranks_count());
+}
+
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *a = state->input;
   switch (key) {
@@ -56,6 +65,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_NO_ARGS:
       for (const bench *b = benches; b->name != NULL; b++) choose(a, b->name, state);
       return 0;
+    case ARGP_KEY_END: check_ranks(a, state); return 0;
     default: return ARGP_ERR_UNKNOWN;
   }
 }
@@ -64,12 +74,14 @@ static const char help[] =
     "Measures the speed of the engine, the least time over repeats: contact events by themselves, "
     "rollouts of every scene, growth with the length of a rope and with the number of separate "
     "groups of touching disks, each in processor time of one thread; and training iterations of "
-    "every task, in elapsed time on all threads.\n"
+    "every task, in elapsed time on all threads; and what it costs to share them (`mpirun -n N "
+    "carom "
+    "bench ranks`).\n"
     "Without a name: all of them."
     "\vExample:\n  carom bench events rope --json";
 static const struct argp argp = {.options = options,
                                  .parser = parse,
-                                 .args_doc = "[events] [scenes] [rope] [groups] [train]",
+                                 .args_doc = "[events] [scenes] [rope] [groups] [train] [ranks]",
                                  .doc = help};
 
 static bool go_on(void) { return !interrupted(); }

@@ -35,7 +35,7 @@ static const command commands[] = {
     {"view", command_view, "a page to look at: motion, contacts, energies, runs, tables", false},
     {"render", command_render, "pictures and animations of trajectories", false},
     {"solve", command_solve, "solve one cone program from a file", false},
-    {"bench", command_bench, "measure the speed of the engine", false},
+    {"bench", command_bench, "measure the speed of the engine", true},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 

@@ -85,8 +85,8 @@ int ranks_join(const char *command, bool shares) {
   if (carom_ranks_index() > 0) be_silent();
   if (shares) return EXIT_SUCCESS;
   fprintf(stderr,
-          "carom %s: works in one process, %d were started; train, dataset, evaluate and reproduce "
-          "share their work\n",
+          "carom %s: works in one process, %d were started; train, dataset, evaluate, reproduce "
+          "and `bench ranks` share their work\n",
           command, carom_ranks_count());
   return EXIT_USAGE;
 }

@@ -9,6 +9,12 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-con
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
   add_compile_options(-Wno-pass-failed)
 endif()
+# gcc 12 for arm64 ends in an internal error where it vectorises a largest value (vect_transform_reduction);
+# the network's kernels are vectors by themselves
+if(CMAKE_C_COMPILER_ID STREQUAL GNU AND CMAKE_C_COMPILER_VERSION VERSION_LESS 13
+   AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  add_compile_options(-fno-tree-loop-vectorize)
+endif()
 add_compile_definitions(_GNU_SOURCE)
 if(CAROM_WERROR)
   add_compile_options(-Werror)

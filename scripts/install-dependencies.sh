@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that are missing; asks nothing of the network if none is.
-#   scripts/install-dependencies.sh [build|test|viewer|python|format]
+#   scripts/install-dependencies.sh [build|test|viewer|python|format|arm64]
 #     build    compiler and libraries (the default)
 #     test     and what the tests need: cmocka, clang and its sanitizers, valgrind, Open MPI (whose mpirun
 #              looks for ssh even where it needs none); for the viewer Node, Chromium and ffmpeg;
@@ -8,6 +8,7 @@
 #     python   what the Python package needs to be built and used
 #     viewer   Node alone, to build viewer/ anew (its result, viewer/dist, is in the repository)
 #     format   clang-format alone
+#     arm64    what `scripts/test.sh arm64` needs: cross compiler, qemu
 # What scripts call beside these is in every Debian: bash, coreutils, findutils, diffutils, grep, sed,
 # awk. scripts/mutate.py and picture.py need python3 and are no part of `make test`.
 # Runs as root or through sudo.
@@ -30,8 +31,9 @@ case "${1:-build}" in
   python) packages=("${build[@]}" "${python[@]}") ;;
   viewer) packages=("${viewer[@]+"${viewer[@]}"}") ;;
   format) packages=(clang-format) ;;
+  arm64) packages=(cmake make pkg-config gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user) ;;
   *)
-    echo "usage: scripts/install-dependencies.sh [build|test|viewer|python|format]" >&2
+    echo "usage: scripts/install-dependencies.sh [build|test|viewer|python|format|arm64]" >&2
     exit 2
     ;;
 esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the checks and sums them up in a last line "N passed, N failed".
-#   scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer|python]...
+#   scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer|python|arm64]...
 #     gcc, clang   build with warnings as errors, run the suite
 #     asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer
 #     valgrind     the unit tests and a few commands, shortened, under valgrind
@@ -9,6 +9,8 @@
 #     install      into a temporary prefix, and build an example with what is there
 #     viewer       the viewer: types, units, whether viewer/dist is up to date, pages in headless Chromium
 #     python       the Python package with Debian's Python, and once under AddressSanitizer
+#     arm64        unit tests of the engine and the network for arm64, cross-compiled and run by qemu (not
+#                  part of all; the packages: scripts/install-dependencies.sh arm64)
 # One failing check does not keep the others from running.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -175,6 +177,14 @@ python_package() {
     ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OMP_WAIT_POLICY=passive
 }
 
+# arm64: libraries in a folder of their own, then the tests that the preset names
+arm64_libraries() { scripts/arm64-sysroot.sh build/arm64-sysroot; }
+arm64() {
+  echo "== libraries: arm64"
+  check "libraries: arm64" arm64_libraries || return 1
+  suite arm64
+}
+
 [ $# -eq 0 ] && set -- all
 for stage in "$@"; do
   case "$stage" in
@@ -194,8 +204,9 @@ for stage in "$@"; do
     install) installed ;;
     viewer) viewer ;;
     python) python_package ;;
+    arm64) arm64 ;;
     *)
-      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer|python]..." >&2
+      echo "usage: scripts/test.sh [all|gcc|clang|asan|valgrind|mpi|fuzz|install|viewer|python|arm64]..." >&2
       exit 2
       ;;
   esac

@@ -6,6 +6,7 @@ set -u
 
 carom=$(realpath "$1")
 build=$(realpath "${2:-$(dirname "$1")}")
+slurm=$(dirname "$(realpath "$0")")/../examples/slurm.sh
 source "$(dirname "$(realpath "$0")")/support/cli_harness.sh"
 export OMP_NUM_THREADS=1
 
@@ -67,6 +68,11 @@ for count in 1 2 4; do
 done
 holds "one rank speaks" test "$(grep -c '^scene' out)" -eq 1
 
+# --- a model without a contact model
+expect 0 'model +mlp-cd-clnn' train cp3 "${small[@]}" --model mlp-cd-clnn --epochs 2 -q -o baseline1
+ranks 0 'model +mlp-cd-clnn' 2 train cp3 "${small[@]}" --model mlp-cd-clnn --epochs 2 -q -o baseline2
+same_run baseline1 baseline2
+
 # --- data and evaluation
 expect 0 'written' dataset bp5 --train 150 --val 3 --test 70 --steps 30 -q -o one.h5
 ranks 0 'written' 4 dataset bp5 --train 150 --val 3 --test 70 --steps 30 -q -o four.h5
@@ -109,7 +115,6 @@ mkdir bin
 printf '#!/bin/bash\nwhile [[ $1 == --* ]]; do shift; done\nexec %s -n 2 "$@"\n' "${launch[*]}" >bin/srun
 printf '#!/bin/bash\necho "$@" >requeued\n' >bin/scontrol
 chmod +x bin/*
-slurm=$(dirname "$(realpath "${BASH_SOURCE[0]}")")/../examples/slurm.sh
 for epochs in 2 5; do
   holds "slurm.sh, $epochs epochs" env PATH="$PWD/bin:$PATH" CAROM="$carom" SLURM_CPUS_PER_TASK=1 bash "$slurm" cp3 \
     slurm/run $([ $epochs = 2 ] && echo "${small[@]}" --schedule constant) --epochs $epochs -q
@@ -135,6 +140,7 @@ ranks '!' 'holds a run already' 2 train cp3 "${small[@]}" --epochs 4 -q -o whole
 holds "once" test "$(grep -c 'holds a run' err)" -eq 1
 ranks '!' 'unrecognized option' 2 train cp3 --bogus
 holds "once" test "$(grep -c 'unrecognized' err)" -eq 1
+ranks '!' 'only `bench ranks` shares' 2 bench events
 ranks '!' 'works in one process, 2 were started' 2 simulate cp3
 
 # --- trouble of one rank: all end, and it says why

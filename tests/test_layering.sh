@@ -63,6 +63,7 @@ expect_empty "files of at most $max_lines lines" "$long"
 # the program is a user of the library: its own headers and carom.h. What bench/ measures inside is
 # listed here
 inside=(bench/event_fixture.c:base/rng.h bench/event_fixture.h:contact/contact_event.h
+  bench/ranks.c:base/ranks.h bench/ranks.c:learn/adamw.h bench/ranks.c:learn/model.h
   bench/training.c:learn/model.h bench/training.c:nn/gemm.h
   bench/training.c:nn/kernels.h)
 insides=$(grep -oHE '^ *# *include *"[^"]*"' cli/*.[ch] bench/*.[ch] |

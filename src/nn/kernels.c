@@ -17,6 +17,9 @@ static bool has_avx512(void) {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 #endif
+#ifdef __aarch64__
+extern const nn_kernels kernels_neon;
+#endif
 
 const nn_kernels *kernels_at(int index) {
   const nn_kernels *found[4] = {NULL};
@@ -25,6 +28,9 @@ const nn_kernels *kernels_at(int index) {
   __builtin_cpu_init();
   if (has_avx512()) found[count++] = &kernels_avx512;
   if (has_avx2()) found[count++] = &kernels_avx2;
+#endif
+#ifdef __aarch64__
+  found[count++] = &kernels_neon;
 #endif
   found[count++] = &kernels_generic;
   return index >= 0 && index < count ? found[index] : NULL;
