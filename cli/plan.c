@@ -192,7 +192,7 @@ static void print_text(const arguments *a, const work *w) {
   if (r->judged) printf("loss in truth   %.10g, with the scene's own properties\n", r->true_loss);
   printf("ended           %s, after %d iterations, %d evaluations\n",
          carom_plan_stop_text(best->stop), best->iterations, best->evaluations);
-  printf("time            %.3g s; %d steps take %.3g ms forward, %.3g ms reverse\n", r->seconds,
+  printf("time            %.3g s; %d steps take %.3g ms of a processor forward, %.3g reverse\n", r->seconds,
          r->steps, 1e3 * r->forward_seconds, 1e3 * r->reverse_seconds);
   if (w->options.goal > 0)
     printf("success         %s: a loss below %g\n", r->success ? "yes" : "no", w->options.goal);

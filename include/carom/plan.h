@@ -175,7 +175,8 @@ typedef struct carom_plan_result {
   double *u;         /* [motions][steps][control_size]; NULL: the system has no controls */
 
   double seconds;                          /* of it all */
-  double forward_seconds, reverse_seconds; /* of one evaluation, in the mean */
+  double forward_seconds, reverse_seconds; /* of the processor for one evaluation, in the
+                                              mean */
   carom_report report;                     /* of the best motion */
 } carom_plan_result;
 

@@ -23,7 +23,7 @@ typedef struct attempt {
   double *there_x, *there_v, *there_x_bar, *there_v_bar; /* and what it is compared with */
   double loss;
   int missing; /* moments that did not come; the last state stood for them */
-  double forward_seconds, reverse_seconds; /* of all so far */
+  double forward_seconds, reverse_seconds; /* of the processor, all so far */
   int64_t runs, reverses;
   arena scratch;
 } attempt;
