@@ -302,7 +302,7 @@ static void estimates_approach_the_truth(void **state) {
   const struct {
     const char *scene;
     double most; /* of the distance, by that of the measurements */
-  } cases[] = {{"cp3-e", 0.55}, {"cp3", 0.6}, {"bd5", 0.55}, {"gyro", 0.6}};
+  } cases[] = {{"cp3-e", 0.65}, {"cp3", 0.65}, {"bd5", 0.65}, {"gyro", 0.65}};
   for (int k = 0; k < 4; k++) {
     own_data o;
     own_data_open(&o, cases[k].scene, repeats(40), 0.02);
