@@ -18,6 +18,7 @@ callbacks = """
 extern "Python" {
   bool carom_py_poll(void *user, int64_t done, int64_t total);
   bool carom_py_epoch(void *user, const carom_epoch *result);
+  bool carom_py_plan(void *user, const carom_plan_progress *progress);
 }
 """
 

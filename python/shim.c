@@ -10,6 +10,7 @@
 // defined by cffi, filled in carom/_engine.py
 static bool carom_py_poll(void *user, int64_t done, int64_t total);
 static bool carom_py_epoch(void *user, const carom_epoch *result);
+static bool carom_py_plan(void *user, const carom_plan_progress *progress);
 
 typedef struct carom_py_watch {
   double interval;

@@ -14,13 +14,14 @@ from typing import Any
 from ._carom import ffi as _ffi, lib as _lib
 from .cone import ConeGradients, ConeInfo, ConeSolution, cone_program, cone_solve
 from .data import Chunks, Dataset, Finding
-from .errors import (CaromError, CaromWarning, DataError, FileError, NumericalError, SceneError,
-                     StateError)
+from .errors import (CaromError, CaromWarning, DataError, FileError, NumericalError, PlanError,
+                     SceneError, StateError)
 from .files import from_pandas, from_xarray, load, save
 from .learn import (Epoch, Evaluation, History, Model, Move, Trainer, fit, models)
 from .notebook import view
 from .options import (Option, dataset_options, evaluation_options, model_options, rollout_options,
                       trainer_options)
+from .plan import Plan, PlanLoss, PlanResult, Unknown, plans
 from .pose import Pose
 from .rollout import Gradients, Impact, Report, Trajectory
 from .run import Run, load_run

@@ -9,7 +9,8 @@ from typing import Any, Callable, Mapping, Optional
 import numpy as np
 
 from ._carom import ffi, lib
-from .errors import (DataError, FileError, NumericalError, SceneError, _Interrupted)
+from .errors import (DataError, FileError, NumericalError, PlanError, SceneError,
+                     _Interrupted)
 
 if lib.carom_version_number() // 100 != 1:
     raise ImportError(f"this package is for carom 0.1, the library is {lib.carom_version()}")
@@ -22,6 +23,7 @@ _exceptions = {
     lib.CAROM_INVALID_ARGUMENT: ValueError,
     lib.CAROM_INVALID_SCENE: SceneError,
     lib.CAROM_INVALID_DATA: DataError,
+    lib.CAROM_INVALID_PLAN: PlanError,
     lib.CAROM_FILE_ERROR: FileError,
     lib.CAROM_OUT_OF_MEMORY: MemoryError,
     lib.CAROM_NUMERICAL_FAILURE: NumericalError,
@@ -163,6 +165,13 @@ def carom_py_epoch(user: Any, result: Any) -> bool:
         watch.stopped = True
         return False
     return True
+
+
+@ffi.def_extern(onerror=_keep_exception, error=False)
+def carom_py_plan(user: Any, progress: Any) -> bool:
+    watch = ffi.from_handle(user)
+    done = watch.callback
+    return done is None or done(progress.done, progress.total, progress.loss, progress.best) is not False
 
 
 # ---- arrays --------------------------------------------------------------------------------------

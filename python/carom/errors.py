@@ -9,6 +9,10 @@ class SceneError(CaromError, ValueError):
     """A scene that is not well-formed, or not a possible system."""
 
 
+class PlanError(CaromError, ValueError):
+    """A plan that is not well-formed, or whose unknowns do not matter."""
+
+
 class DataError(CaromError, ValueError):
     """Data of the wrong shape, with NaN, or with a part missing."""
 

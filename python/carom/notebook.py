@@ -151,13 +151,15 @@ def drawing(system: "System", x: np.ndarray, path: Optional[np.ndarray] = None) 
     """A state as SVG; `path` [states, points, dimension] adds the way of the centres of mass."""
     shapes: List[str] = []
     d = system.dimension
-    seen = [_flat(x)]
     reach = 0.0
     bodies = [lib.carom_system_body(system._c, k) for k in range(system.body_count)]
+    # centres of mass: the tips of axes are no part of a body
+    centres = [body.first_point for body in bodies]
+    seen = [_flat(x[centres])]
     for body in bodies:
         reach = max(reach, body.radius)
     if path is not None:
-        seen.append(_flat(path).reshape(-1, 2))
+        seen.append(_flat(path[:, centres]).reshape(-1, 2))
     ties = [lib.carom_system_tie(system._c, k) for k in range(lib.carom_system_tie_count(system._c))]
     ends = [[_place(system, tie.ends[side], x) for side in (0, 1)] for tie in ties]
     seen += [_flat(np.array(pair)) for pair in ends]

@@ -77,13 +77,12 @@ class Gradients(NamedTuple):
 
 class Tape:
     """A rollout of the library that is used by one result; it then goes back to its system's pool."""
-    __slots__ = ("c", "key", "watch", "lock", "potential")
+    __slots__ = ("c", "key", "watch", "lock")
 
     def __init__(self, system: System, options: Any, batch: int, key: tuple, numbers: int):
         self.key = key if numbers <= _KEPT_NUMBERS else None
         self.lock = threading.Lock()
         self.watch = Watch()
-        self.potential: Any = None
         chosen = ffi.new("carom_rollout_options *", options[0])
         chosen.threads = _engine.thread_limit(chosen.threads)
         if numbers > _LONG:
@@ -246,8 +245,6 @@ class Trajectory:
             try:
                 status = lib.carom_rollout_vjp(tape.c, pointer(x_bar), pointer(v_bar), pointer(x0),
                                                pointer(v0), pointer(theta), error())
-                if tape.potential is not None:
-                    tape.potential.check()
                 tape.watch.check(status)
             finally:
                 for place in written:
@@ -339,7 +336,7 @@ def _from_state(system, x, v, dt, contact, u, report, options, batched):  # type
 
 
 def run(system: System, x0: Any, v0: Any, theta: Any, u: Any, gradient: bool,
-        options: Dict[str, Any], potential: Any = None) -> Trajectory:
+        options: Dict[str, Any]) -> Trajectory:
     """System.rollout."""
     x0, v0, batched = system._states(x0, v0)
     theta = system._theta(theta)
@@ -354,13 +351,13 @@ def run(system: System, x0: Any, v0: Any, theta: Any, u: Any, gradient: bool,
             raise ValueError(f'{system.name} has no controls; list them in the scene\'s field "controls"')
         wanted = (batch, steps, system.control_size)
         u = shaped(u, wanted if batched else wanted[1:], "u")
-    if not gradient and u is None and potential is None:
+    if not gradient and u is None:
         return _simulate(system, chosen, theta, x0, v0, batched, options)
-    return _run_taped(system, chosen, given, theta, x0, v0, u, batched, options, potential)
+    return _run_taped(system, chosen, given, theta, x0, v0, u, batched, options)
 
 
 def _run_taped(system: System, chosen: Any, given: tuple, theta: Any, x0: Any, v0: Any, u: Any,
-               batched: bool, options: Dict[str, Any], potential: Any) -> Trajectory:
+               batched: bool, options: Dict[str, Any]) -> Trajectory:
     batch, steps = len(x0), chosen.steps
     shape = (batch, steps + 1, *system.state_shape)
     lease = _lease(system, chosen, batch, given, batch * (steps + 1) * system.point_count)

@@ -13,7 +13,7 @@ come back as x0 is. Derivatives are of first order.
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Mapping, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Mapping, Optional, Tuple, Union
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from .system import Parameters, System
 __all__ = ["rollout", "cone_program", "parameters", "Simulator"]
 
 
-def _double(tensor: Any, like: Optional[torch.Tensor] = None) -> torch.Tensor:
+def _double(tensor: Any) -> torch.Tensor:
     """A tensor of doubles on the CPU, differentiably."""
     if not isinstance(tensor, torch.Tensor):
         tensor = torch.as_tensor(np.asarray(tensor, dtype=np.float64))
@@ -46,26 +46,20 @@ def _tensor(array: Optional[np.ndarray]) -> Optional[torch.Tensor]:
 
 class _Rollout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, system: System, options: Dict[str, Any], potential: Any, x0: torch.Tensor,
-                v0: torch.Tensor, theta: Optional[torch.Tensor], u: Optional[torch.Tensor],
-                *weights: torch.Tensor) -> Any:
+    def forward(ctx: Any, system: System, options: Dict[str, Any], x0: torch.Tensor, v0: torch.Tensor,
+                theta: Optional[torch.Tensor], u: Optional[torch.Tensor]) -> Any:
         wanted = any(ctx.needs_input_grad)
         ctx.trajectory = run(system, _array(x0), _array(v0), None if theta is None else _array(theta),
-                             None if u is None else _array(u), wanted, options, potential)
-        ctx.potential = potential
+                             None if u is None else _array(u), wanted, options)
         return _tensor(ctx.trajectory.x), _tensor(ctx.trajectory.v)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, x_bar: torch.Tensor, v_bar: torch.Tensor) -> Any:
-        if ctx.potential is not None:
-            ctx.potential.begin()
         grads = ctx.trajectory.vjp(_array(x_bar), _array(v_bar))
         needs = ctx.needs_input_grad
-        found = (_tensor(grads.x0) if needs[3] else None, _tensor(grads.v0) if needs[4] else None,
-                 _tensor(grads.theta.array) if needs[5] else None, _tensor(grads.u) if needs[6] else None)
-        weights = () if ctx.potential is None else ctx.potential.end()
-        return (None, None, None, *found, *weights)
+        given = (grads.x0, grads.v0, grads.theta.array, grads.u)
+        return (None, None, *(_tensor(part) if need else None for part, need in zip(given, needs[2:])))
 
 
 def rollout(system: System, x0: torch.Tensor, v0: torch.Tensor,
@@ -82,7 +76,7 @@ def rollout(system: System, x0: torch.Tensor, v0: torch.Tensor,
     """
     x0, v0 = torch.as_tensor(x0), torch.as_tensor(v0)
     vector = None if theta is None else parameters(system, theta)
-    x, v = _Rollout.apply(system, options, None, _double(x0), _double(v0), vector,
+    x, v = _Rollout.apply(system, options, _double(x0), _double(v0), vector,
                           None if u is None else _double(u))
     kind = x0.dtype if x0.is_floating_point() else torch.float64
     return x.to(device=x0.device, dtype=kind), v.to(device=x0.device, dtype=kind)
