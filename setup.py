@@ -1,7 +1,7 @@
 """Builds the extension of the Python package: the C library by CMake, the binding by cffi.
 
 CAROM_BUILD_DIR names a folder in which CMake has built the library already; otherwise it is built below
-build/python, for any processor of this kind.
+build/python-library, for any processor of this kind.
 """
 import os
 import pathlib
@@ -21,7 +21,7 @@ def build_library():
     given = os.environ.get("CAROM_BUILD_DIR")
     if given:
         return pathlib.Path(given).resolve()
-    folder = root / "build" / "python"
+    folder = root / "build" / "python-library"
     configure = ["cmake", "-S", str(root), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release",
                  "-DCAROM_TESTS=OFF", "-DCAROM_EXAMPLES=OFF"]
     build = ["cmake", "--build", str(folder), "--parallel", str(os.cpu_count() or 1),
@@ -48,5 +48,8 @@ def version():
     return re.search(r'#define CAROM_VERSION "([^"]+)"', header).group(1)
 
 
+# what is compiled for one library is not taken for another
+base = root / "build" / "python-objects" / pathlib.Path(os.environ.get("CAROM_BUILD_DIR", "own")).name
 setup(version=version(), cffi_modules=["python/build_binding.py:builder"],
-      cmdclass={"build_ext": build_binding}, options={"bdist_wheel": {"py_limited_api": "cp39"}})
+      cmdclass={"build_ext": build_binding},
+      options={"bdist_wheel": {"py_limited_api": "cp39"}, "build": {"build_base": str(base)}})

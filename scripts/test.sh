@@ -174,7 +174,7 @@ python_suite() {
 python_package() {
   python_suite gcc env
   python_suite asan env CAROM_TEST_QUICK=1 CAROM_TEST_NO_TORCH=1 LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libubsan.so)" \
-    ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 OMP_WAIT_POLICY=passive
+    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 OMP_WAIT_POLICY=passive
 }
 
 # arm64: libraries in a folder of their own, then the tests that the preset names

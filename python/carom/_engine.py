@@ -211,7 +211,7 @@ def view(owner: Any, address: Any, shape: tuple, dtype: Any = np.float64,
     if size == 0:
         return np.zeros(shape, dtype)
     held = ffi.gc(ffi.cast(_char_pointer, address), _Hold(owner))
-    array = np.ndarray(shape, dtype, ffi.buffer(held, size))
+    array: np.ndarray = np.ndarray(shape, dtype, ffi.buffer(held, size))
     if not writable:
         array.flags.writeable = False
     return array

@@ -112,7 +112,8 @@ class Plan:
         `callback(done, total, loss, best)` is called after each iteration; False ends with what has been
         found so far. KeyboardInterrupt and exceptions of the callback come through.
         """
-        chosen = ffi.new("carom_plan_options *", lib.carom_plan_describe(self._c).options)
+        info = lib.carom_plan_describe(self._c)  # held: its parts are not copies
+        chosen = ffi.new("carom_plan_options *", info.options)
         set_options(lib.CAROM_PLAN_OPTIONS, chosen, options)
         chosen.threads = _engine.thread_limit(chosen.threads)
         watch, made = _engine.Watch(callback), ffi.new("carom_plan_result **")  # type: ignore[arg-type]
