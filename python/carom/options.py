@@ -1,10 +1,9 @@
 """Options by their names: what they mean, their ranges and defaults."""
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ._engine import NULL, _option_value, lib, string
-from .system import System
 
 
 class Option(NamedTuple):
@@ -21,7 +20,7 @@ def _table(of: int) -> Dict[str, Option]:
         info = lib.carom_option_describe(of, k)
         choices = None
         if info.names != NULL:
-            listed = []
+            listed: List[str] = []
             while info.names[len(listed)] != NULL:
                 listed.append(string(info.names[len(listed)]))
             choices = tuple(listed)

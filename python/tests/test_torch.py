@@ -45,10 +45,10 @@ def test_gradcheck_with_contacts(name, event):
     assert gradcheck(lambda x, v, t: carom.torch.rollout(system, x, v, t, **options), given, **CHECK)
 
 
-@pytest.mark.parametrize("name", ["rope", "rope50", "rope100", "rope200", "billiards"])
+@pytest.mark.parametrize("name", ["rope", "rope50", "rope100", "rope200"])
 def test_gradcheck_with_contacts_of_many_bodies(name):
     system, x0, v0, _ = setting(name, 1)
-    long = system.rollout(x0, v0, steps=400 if name == "billiards" else 60)
+    long = system.rollout(x0, v0, steps=60)
     assert long.contact.any()
     first = max(int(np.argmax(long.contact[0])) - 1, 0)
     given = tensors(long.x[:, first], long.v[:, first], inside(system))
