@@ -135,6 +135,7 @@ static struct argp argp = {
     "  scalability  table 3: seconds of an iteration of ropes\n"
     "  noise        appendix K: noise on the data\n"
     "  regularizer  appendix K: epsilon of CMr\n"
+    "  lcp          appendix K: data of an LCP, learned with CM and through the LCP\n"
     "  rope         appendix L: ropes, data and network sizes\n"
     "Trains and evaluates every model on every task, each run in "
     "DIR/<task>/<model>/seed<k> (<task>+<variant> where options belong to the experiment) as "

@@ -9,8 +9,9 @@
 #include <string.h>
 
 const reproduce_target *const reproduce_targets[] = {
-    &table2_target,      &baselines_target, &long_target,        &energy_target, &samples_target,
-    &scalability_target, &noise_target,     &regularizer_target, &rope_target,   NULL};
+    &table2_target,  &baselines_target,   &long_target,  &energy_target,
+    &samples_target, &scalability_target, &noise_target, &regularizer_target,
+    &rope_target,    &lcp_target,         NULL};
 
 /* ---- experiments ----------------------------------------------------------------------------- */
 
@@ -43,6 +44,7 @@ void experiment_apply(const experiment *e, bool quick, train_arguments *given) {
     if (given_text(to, quick_options[k].name) == NULL)
       given_options_set(to, quick_options[k].name, quick_options[k].value);
   }
+  if (e->lcp) given->dataset.contact = CAROM_LCP;
   for (int k = 0; k < EXPERIMENT_OPTIONS && e->options[k].name != NULL; k++)
     given_options_set(options_of(given, e->options[k].of), e->options[k].name, e->options[k].value);
 }

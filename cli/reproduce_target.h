@@ -25,6 +25,7 @@ typedef struct experiment {
   const char *const *models; /* NULL: those of the target */
   experiment_option options[EXPERIMENT_OPTIONS];
   bool not_quick; /* --quick leaves it out */
+  bool lcp;       /* data are simulated with contacts as a linear complementarity problem */
 } experiment;
 
 typedef struct reproduce_target {
@@ -40,7 +41,7 @@ typedef struct reproduce_target {
 } reproduce_target;
 
 extern const reproduce_target table2_target, baselines_target, long_target, energy_target,
-    samples_target, scalability_target, noise_target, regularizer_target, rope_target;
+    samples_target, scalability_target, noise_target, regularizer_target, rope_target, lcp_target;
 
 /* All of them; ends with NULL. */
 extern const reproduce_target *const reproduce_targets[];

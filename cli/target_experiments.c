@@ -1,4 +1,4 @@
-/* `carom reproduce baselines, long, energy, samples, scalability, noise, regularizer, rope`: the paper's
+/* `carom reproduce baselines, long, energy, samples, scalability, noise, regularizer, lcp, rope`: the paper's
  * figures 3 to 6, table 3, and appendices K and L.
  *
  * NAME.json: {"carom_version", "command", "quick": [{"text"}], "properties", "errors", "runs"}, rows as reproduce_rows.h
@@ -54,7 +54,7 @@ const reproduce_target energy_target = {.name = "energy",
     { CAROM_DATASET_OPTIONS, "train", #count } \
   }
 #define SAMPLES(scene, count, slow) \
-  { scene, "n" #count, NULL, CHUNKS(count), slow }
+  { .task = scene, .variant = "n" #count, .options = CHUNKS(count), .not_quick = slow }
 
 static const experiment sample_sizes[] = {SAMPLES("bp5", 25, false),
                                           SAMPLES("bp5", 50, false),
@@ -71,11 +71,19 @@ const reproduce_target samples_target = {.name = "samples",
 
 /* ---- table 3 --------------------------------------------------------------------------------- */
 
-static const experiment iterations[] = {
-    {"rope50", "time", NULL, {{CAROM_TRAINER_OPTIONS, "epochs", "5"}}, false},
-    {"rope100", "time", NULL, {{CAROM_TRAINER_OPTIONS, "epochs", "5"}}, true},
-    {"rope200", "time", NULL, {{CAROM_TRAINER_OPTIONS, "epochs", "5"}}, true},
-    {0}};
+static const experiment iterations[] = {{.task = "rope50",
+                                         .variant = "time",
+                                         .options = {{CAROM_TRAINER_OPTIONS, "epochs", "5"}},
+                                         .not_quick = false},
+                                        {.task = "rope100",
+                                         .variant = "time",
+                                         .options = {{CAROM_TRAINER_OPTIONS, "epochs", "5"}},
+                                         .not_quick = true},
+                                        {.task = "rope200",
+                                         .variant = "time",
+                                         .options = {{CAROM_TRAINER_OPTIONS, "epochs", "5"}},
+                                         .not_quick = true},
+                                        {0}};
 // {"task", "model", "seconds", "paper", "ratio"}: seconds of an iteration beside the paper's
 static void add_time(const run_group *g, json_t *rows) {
   const json_t *paper = paper_entry("seconds", g->runs[0].task, g->runs[0].model);
@@ -101,8 +109,12 @@ const reproduce_target scalability_target = {.name = "scalability",
 
 /* ---- appendix K ------------------------------------------------------------------------------ */
 
-#define NOISE(scene, deviation) \
-  { scene, "noise" #deviation, NULL, {{CAROM_DATASET_OPTIONS, "noise", #deviation}}, false }
+#define NOISE(scene, deviation)                                \
+  {                                                            \
+    .task = scene, .variant = "noise" #deviation, .options = { \
+      {CAROM_DATASET_OPTIONS, "noise", #deviation}             \
+    }                                                          \
+  }
 static const experiment noises[] = {{.task = "cp3"},
                                     NOISE("cp3", 0.01),
                                     NOISE("cp3", 0.05),
@@ -116,10 +128,18 @@ const reproduce_target noise_target = {.name = "noise",
                                        .experiments = noises,
                                        .add_rows = add_rows};
 
-#define EPSILON(scene, value) \
-  { scene, "epsilon" #value, NULL, {{CAROM_MODEL_OPTIONS, "regularizer", #value}}, false }
-#define LEARNED(scene) \
-  { scene, "epsilon-learned", NULL, {{CAROM_MODEL_OPTIONS, "learn_regularizer", "true"}}, false }
+#define EPSILON(scene, value)                                \
+  {                                                          \
+    .task = scene, .variant = "epsilon" #value, .options = { \
+      {CAROM_MODEL_OPTIONS, "regularizer", #value}           \
+    }                                                        \
+  }
+#define LEARNED(scene)                                        \
+  {                                                           \
+    .task = scene, .variant = "epsilon-learned", .options = { \
+      {CAROM_MODEL_OPTIONS, "learn_regularizer", "true"}      \
+    }                                                         \
+  }
 static const experiment regularizers[] = {
     EPSILON("cp3", 0.001), EPSILON("cp3", 0.01),   EPSILON("cp3", 0.1),
     LEARNED("cp3"),        EPSILON("gyro", 0.001), EPSILON("gyro", 0.01),
@@ -130,27 +150,39 @@ const reproduce_target regularizer_target = {.name = "regularizer",
                                              .experiments = regularizers,
                                              .add_rows = add_rows};
 
+static const char *const through[] = {"cm-cd-clnn", "lcp-cd-clnn", NULL};
+static const experiment complementarity[] = {{.task = "cp3", .variant = "lcp", .lcp = true},
+                                             {.task = "cp3-e", .variant = "lcp", .lcp = true},
+                                             {.task = "bp5-e", .variant = "lcp", .lcp = true},
+                                             {.task = "gyro", .variant = "lcp", .lcp = true},
+                                             {0}};
+const reproduce_target lcp_target = {.name = "lcp",
+                                     .summary = "appendix K: data of another contact model",
+                                     .models = through,
+                                     .experiments = complementarity,
+                                     .add_rows = add_rows};
+
 /* ---- appendix L ------------------------------------------------------------------------------ */
 
-static const experiment ropes[] = {
-    {.task = "rope50"},
-    {.task = "rope100", .not_quick = true},
-    {.task = "rope200", .not_quick = true},
-    {"rope200",
-     "large",
-     ours,
-     {{CAROM_MODEL_OPTIONS, "hidden_layers", "6"}, {CAROM_MODEL_OPTIONS, "hidden_size", "512"}},
-     true},
-    SAMPLES("rope200", 25, true),
-    SAMPLES("rope200", 50, true),
-    SAMPLES("rope200", 100, true),
-    SAMPLES("rope200", 200, true),
-    SAMPLES("rope200", 400, true),
-    SAMPLES("rope200", 1600, true),
-    SAMPLES("rope200", 3200, true),
-    SAMPLES("rope200", 6400, true),
-    SAMPLES("rope200", 12800, true),
-    {0}};
+static const experiment ropes[] = {{.task = "rope50"},
+                                   {.task = "rope100", .not_quick = true},
+                                   {.task = "rope200", .not_quick = true},
+                                   {.task = "rope200",
+                                    .variant = "large",
+                                    .models = ours,
+                                    .options = {{CAROM_MODEL_OPTIONS, "hidden_layers", "6"},
+                                                {CAROM_MODEL_OPTIONS, "hidden_size", "512"}},
+                                    .not_quick = true},
+                                   SAMPLES("rope200", 25, true),
+                                   SAMPLES("rope200", 50, true),
+                                   SAMPLES("rope200", 100, true),
+                                   SAMPLES("rope200", 200, true),
+                                   SAMPLES("rope200", 400, true),
+                                   SAMPLES("rope200", 1600, true),
+                                   SAMPLES("rope200", 3200, true),
+                                   SAMPLES("rope200", 6400, true),
+                                   SAMPLES("rope200", 12800, true),
+                                   {0}};
 const reproduce_target rope_target = {.name = "rope",
                                       .summary = "appendix L: ropes, data and network sizes",
                                       .models = four,
