@@ -260,7 +260,7 @@ static void test_exact_tables(void **state) {
 
 static void test_noisy_data(void **state) {
   (void)state;
-  simulated s = simulate("cp3-e", 4, 40, true, 0.01, 11);
+  simulated s = simulate("cp3-e", 6, 40, true, 0.01, 11);
   const carom_fit_options options = carom_fit_default_options();
   carom_fit *fit = make(&s, "mass[b]:start=0.4,mass[c]:start=0.05,gravity", &options);
   const carom_fit_result *r = run(fit);
@@ -275,7 +275,7 @@ static void test_noisy_data(void **state) {
   assert_near(r->channels[CAROM_CHANNEL_VELOCITY].noise, 0.01, 0.001);
   carom_fit_prediction p;
   assert_int_equal(carom_fit_predict(fit, &s.data, &p, NULL), CAROM_OK);
-  assert_int_equal(p.count, 4);
+  assert_int_equal(p.count, 6);
   assert_true(p.position_mean > 0 && p.position_mean < 0.2);
   carom_fit_prediction_free(&p);
   assert_int_equal(carom_fit_write(fit, "fit.h5", NULL), CAROM_OK);

@@ -28,7 +28,11 @@ static double middle_square(const minimiser *m, int channel) {
          root = 1 - 2 / (9 * each);
   for (int i = 0; i < sh->piece_count; i++)
     values[i] = sh->piece_channel[i * CAROM_CHANNEL_COUNT + channel];
-  return median(values, sh->piece_count) / (root * root * root);
+  int bodies = 0; // that have this channel: each adds its mean square
+  for (int k = 0; k < sh->measure.count; k++)
+    bodies += sh->measure.channel[k] == channel &&
+              (k == 0 || sh->measure.group[k] != sh->measure.group[k - 1]);
+  return median(values, sh->piece_count) / (bodies * root * root * root);
 }
 
 double judge_noise(minimiser *m, const bool *estimate, const double *floor) {
