@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes docs/images with the tools: a page of every built-in scene and of a run, light and dark, and the
+# Makes docs/images with the tools: a page of every built-in scene, of a run and of a plan, light and dark, and the
 # animation of the README. Each run gives the same motions; pixels may differ a little with the browser.
 #   scripts/pictures.sh PROGRAM [FOLDER]     FOLDER: docs/images
 set -euo pipefail
@@ -23,6 +23,10 @@ done
 "$program" train cp3 --epochs "${PICTURE_EPOCHS:-40}" --quiet -o cp3-run >/dev/null
 "$program" evaluate cp3-run --quiet >/dev/null
 "$program" view cp3-run -o run.html >/dev/null
+
+# a plan: motion before and after, laid over each other
+"$program" plan ground-wall --quiet -o plan.h5 >/dev/null
+"$program" view plan.h5 -o plan.html >/dev/null
 
 # the animation of the README
 "$program" simulate bd5 --seed 3 --steps 300 --quiet -o readme.h5 >/dev/null

@@ -322,8 +322,9 @@ static void estimates_approach_the_truth(void **state) {
     const double after = distance(&o, e.train.x, e.train.v);
     print_message("%s: loss %.3f -> %.3f, distance %.3f -> %.3f\n", cases[k].scene, first, last,
                   before, after);
-    assert_true(last < (tied ? 1.4 : 1) && last > 0.5);
-    if (getenv("CAROM_TEST_QUICK") == NULL) assert_true(after < cases[k].most * before);
+    // two chunks say little of a mean
+    if (!quick()) assert_true(last < (tied ? 1.4 : 1) && last > 0.5);
+    if (!quick()) assert_true(after < cases[k].most * before);
     states_free(&e);
     own_data_close(&o);
   }

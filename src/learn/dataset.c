@@ -53,7 +53,9 @@ uint64_t dataset_seed(uint64_t seed, int split, dataset_purpose purpose, uint64_
   return rng_next(&mixer);
 }
 
-static int block_count(int trajectories) { return (trajectories + BLOCK_SIZE - 1) / BLOCK_SIZE; }
+static int block_count(int trajectories) {
+  return trajectories / BLOCK_SIZE + (trajectories % BLOCK_SIZE > 0);
+}
 
 /* ---- candidates ---- */
 

@@ -34,13 +34,14 @@ async function shoot(name, output, { colorScheme, width = 1180, height = 700, st
   await opened.close();
 }
 
-for (const file of readdirSync(pages).filter((f) => f.endsWith('.html') && f !== 'run.html')) {
+for (const file of readdirSync(pages).filter((f) => f.endsWith('.html') && !['run.html', 'plan.html'].includes(f))) {
   const scene = file.replace('.html', '');
   for (const colorScheme of ['light', 'dark'])
     await shoot(scene, `scene-${scene}-${colorScheme}.png`, { colorScheme, width: 640, height: 760, stageOnly: true });
 }
 for (const colorScheme of ['light', 'dark']) {
   await shoot('bd5', `viewer-${colorScheme}.png`, { colorScheme });
+  await shoot('plan', `plan-${colorScheme}.png`, { colorScheme });
   await shoot('run', `run-${colorScheme}.png`, { colorScheme });
   await shoot('run', `run-learned-${colorScheme}.png`, { colorScheme, scroll: 1500 });
 }
