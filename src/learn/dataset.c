@@ -193,8 +193,8 @@ static void generator_free(generator *g) {
 static int own_trajectories(const carom_dataset_options *options, int split) {
   const int wanted = dataset_split_size(options, split);
   const rank_range own = ranks_own(block_count(wanted));
-  const int first = own.first * BLOCK_SIZE, end = own.end * BLOCK_SIZE;
-  return (end < wanted ? end : wanted) - (first < wanted ? first : wanted);
+  const int64_t first = (int64_t)own.first * BLOCK_SIZE, end = (int64_t)own.end * BLOCK_SIZE;
+  return (int)((end < wanted ? end : wanted) - (first < wanted ? first : wanted));
 }
 
 static carom_status generator_init(generator *g, const carom_system *system,
