@@ -67,7 +67,8 @@ static void test_pseudo_inverse(void **state) {
       clear_memory(NULL);
       rng r;
       rng_seed(&r, 40, (uint64_t)(n * 100 + rank));
-      double G[MOST * MOST] = {0}, a[MOST], b[MOST], x[MOST], y[MOST], u[MOST], w[MOST];
+      double G[MOST * MOST] = {0}, a[MOST] = {0}, b[MOST] = {0};
+      double x[MOST] = {0}, y[MOST] = {0}, u[MOST], w[MOST];
       for (int k = 0; k < rank; k++) {
         for (int i = 0; i < n; i++) a[i] = rng_normal(&r);
         for (int i = 0; i < n; i++) b[i] = rng_normal(&r);

@@ -184,8 +184,8 @@ static double bound(const double *information, int size, int count, int which) {
 
 int main(int argc, char **argv) {
   if (argc != 4) give_up("usage: make_noise_bound SCENE DATA.h5 DEVIATION");
-  carom_system *s;
-  carom_dataset *data;
+  carom_system *s = NULL;
+  carom_dataset *data = NULL;
   carom_error error = {0};
   if (carom_system_load(argv[1], &s, &error) != CAROM_OK ||
       carom_dataset_read(s, argv[2], NULL, &data, &error) != CAROM_OK)
