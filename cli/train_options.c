@@ -21,7 +21,7 @@ static const struct argp_option options[] = {
      "options under Data say; without it the data is simulated. If FILE was simulated with cmr or "
      "lcp, give --contact too, for `carom evaluate`",
      0},
-    {"resume", KEY_RESUME, NULL, 0, "go on with the run in DIR from its last checkpoint", 0},
+    {"resume", KEY_RESUME, NULL, 0, "go on from the last checkpoint in DIR", 0},
     {"model", KEY_MODEL, "NAME", 0,
      "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-..., lcp-cd-..., or a baseline: see below", 2},
     {"seed", KEY_SEED, "S", 0,
