@@ -37,16 +37,7 @@ static const char *help_text(const carom_option_info *info) {
 /* Checks a value without a struct to put it in. */
 static carom_status try_value(carom_options of, const char *name, const char *text,
                               carom_error *error) {
-  union {
-    carom_cone_options cone;
-    carom_rollout_options rollout;
-    carom_dataset_options dataset;
-    carom_model_options model;
-    carom_trainer_options trainer;
-    carom_evaluation_options evaluation;
-    carom_plan_options plan;
-    carom_fit_options fit;
-  } any = {0};
+  carom_any_options any = {0};
   return carom_option_set(of, &any, name, text, error);
 }
 

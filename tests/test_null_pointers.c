@@ -20,7 +20,7 @@
 #include "contact/cone_options.h"
 #include "fit/fit_options.h"
 #include "learn/options.h"
-#include "plan/options.h"
+#include "plan/plan_options.h"
 #include "rollout/rollout_options.h"
 #include "support/files.h"
 #include "support/header_text.h"

@@ -5,7 +5,7 @@
 #include "io/option_file.h"
 #include "io/run_config.h"
 #include "learn/options.h"
-#include "plan/options.h"
+#include "io/option_names.h"
 #include "support/files.h"
 #include "support/messages.h"
 #include "support/systems.h"
@@ -23,20 +23,8 @@
 
 enum { SETS = CAROM_OPTIONS_COUNT };
 
-/* Room for the options of any struct. */
-typedef union any_options {
-  carom_cone_options cone;
-  carom_rollout_options rollout;
-  carom_dataset_options dataset;
-  carom_model_options model;
-  carom_trainer_options trainer;
-  carom_evaluation_options evaluation;
-  carom_plan_options plan;
-  carom_fit_options fit;
-} any_options;
-
-static any_options defaults_of(carom_options of, const carom_system *system) {
-  any_options made = {0};
+static carom_any_options defaults_of(carom_options of, const carom_system *system) {
+  carom_any_options made = {0};
   switch (of) {
     case CAROM_CONE_OPTIONS: made.cone = carom_cone_default_options(); break;
     case CAROM_ROLLOUT_OPTIONS: made.rollout = carom_rollout_default_options(system); break;
@@ -107,7 +95,7 @@ static void names_in_checkpoints_differ(void **state) {
 static void defaults_are_possible(void **state) {
   carom_system *system = *state;
   for (int of = 0; of < SETS; of++) {
-    any_options options = defaults_of((carom_options)of, system);
+    carom_any_options options = defaults_of((carom_options)of, system);
     carom_error error = {0};
     assert_int_equal(carom_options_check((carom_options)of, &options, &error), CAROM_OK);
     carom_options_set_paper((carom_options)of, &options);
@@ -139,7 +127,7 @@ static void text_round_trip(void **state) {
     const option_table *table = option_table_of((carom_options)of);
     for (int k = 0; k < table->count; k++) {
       const option_field *f = &table->fields[k];
-      any_options changed = defaults_of((carom_options)of, system), read = changed;
+      carom_any_options changed = defaults_of((carom_options)of, system), read = changed;
       change(f, &changed);
       char text[OPTION_TEXT];
       carom_error error = {0};
@@ -189,7 +177,7 @@ static void any_locale(void **state) {
 }
 
 static void refuse_text(carom_options of, const char *name, const char *text, const char *piece) {
-  any_options options = {0}, before = options;
+  carom_any_options options = {0}, before = options;
   carom_error error = {0};
   assert_int_equal(carom_option_set(of, &options, name, text, &error), CAROM_INVALID_ARGUMENT);
   assert_message(&error, CAROM_INVALID_ARGUMENT, piece);
@@ -257,7 +245,7 @@ static void out_of_range_by_one_step(void **state) {
     const option_table *table = option_table_of((carom_options)of);
     for (int k = 0; k < 2 * table->count; k++) {
       const option_field *f = &table->fields[k / 2];
-      any_options options = defaults_of((carom_options)of, system);
+      carom_any_options options = defaults_of((carom_options)of, system);
       double value;
       if (!beyond(f, k % 2 == 1, &value)) continue;
       tried++;
@@ -286,7 +274,7 @@ static void numbers_that_are_none(void **state) {
     for (int k = 0; k < table->count; k++) {
       const option_field *f = &table->fields[k];
       if (f->kind != CAROM_OPTION_NUMBER) continue;
-      any_options options = defaults_of((carom_options)of, system);
+      carom_any_options options = defaults_of((carom_options)of, system);
       option_set_number(f, &options, NAN);
       assert_int_not_equal(carom_options_check((carom_options)of, &options, NULL), CAROM_OK);
       option_set_number(f, &options, INFINITY);
@@ -359,12 +347,12 @@ static void config_round_trip(void **state) {
   carom_run_config_free(&read);
 }
 
-static carom_status read_object(const option_table *table, json_t *object, any_options *options,
+static carom_status read_object(const option_table *table, json_t *object, carom_any_options *options,
                                 carom_error *error) {
   return options_read_json(table, object, "heading", options, error);
 }
 
-static void check_member(const option_table *table, const option_field *f, any_options *options) {
+static void check_member(const option_table *table, const option_field *f, carom_any_options *options) {
   carom_error error = {0};
   char piece[64];
   snprintf(piece, sizeof piece, "heading.%s is ", option_file_name(f));
@@ -390,7 +378,7 @@ static void members_of_objects(void **state) {
   carom_system *system = *state;
   for (int of = 0; of < SETS; of++) {
     const option_table *table = option_table_of((carom_options)of);
-    any_options options = defaults_of((carom_options)of, system);
+    carom_any_options options = defaults_of((carom_options)of, system);
     for (int k = 0; k < table->count; k++)
       if (option_is_saved(&table->fields[k])) check_member(table, &table->fields[k], &options);
     json_t *object = options_json(table, &options);
@@ -475,7 +463,7 @@ static void attribute_round_trip(void **state) {
   carom_system *system = *state;
   for (int of = 0; of < SETS; of++) {
     const option_table *table = option_table_of((carom_options)of);
-    any_options written = defaults_of((carom_options)of, system), read = written;
+    carom_any_options written = defaults_of((carom_options)of, system), read = written;
     for (int k = 0; k < table->count; k++)
       if (option_is_saved(&table->fields[k])) change(&table->fields[k], &written);
     h5_writer *writer;
@@ -499,7 +487,7 @@ static void attributes_that_are_missing(void **state) {
     for (int k = 0; k < table->count; k++) {
       const option_field *f = &table->fields[k];
       if (!option_is_saved(f)) continue;
-      any_options options = defaults_of((carom_options)of, system);
+      carom_any_options options = defaults_of((carom_options)of, system);
       h5_writer *writer;
       assert_int_equal(h5_writer_create("options.h5", &writer, NULL), CAROM_OK);
       assert_int_equal(options_write_attributes(writer, table, &options, f->name, NULL), CAROM_OK);
@@ -521,10 +509,10 @@ static void attributes_that_are_missing(void **state) {
 }
 
 static void refuse_attribute(const option_table *table, const option_field *f,
-                             const any_options *written) {
+                             const carom_any_options *written) {
   h5_writer *writer;
   h5_reader *reader;
-  any_options read = {0};
+  carom_any_options read = {0};
   carom_error error = {0};
   assert_int_equal(h5_writer_create("options.h5", &writer, NULL), CAROM_OK);
   assert_int_equal(options_write_attributes(writer, table, written, NULL, NULL), CAROM_OK);
@@ -545,7 +533,7 @@ static void attributes_out_of_range(void **state) {
     const option_table *table = option_table_of((carom_options)of);
     for (int k = 0; k < 2 * table->count; k++) {
       const option_field *f = &table->fields[k / 2];
-      any_options options = defaults_of((carom_options)of, system);
+      carom_any_options options = defaults_of((carom_options)of, system);
       double value;
       if (!option_is_saved(f) || !beyond(f, k % 2 == 1, &value)) continue;
       option_set_number(f, &options, value);

@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "status.h"
+#include "evaluation.h"
+#include "fit.h"
+#include "plan.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +26,18 @@ typedef enum carom_options {
   CAROM_FIT_OPTIONS,
   CAROM_OPTIONS_COUNT
 } carom_options;
+
+/* Room for any of them. */
+typedef union carom_any_options {
+  carom_cone_options cone;
+  carom_rollout_options rollout;
+  carom_dataset_options dataset;
+  carom_model_options model;
+  carom_trainer_options trainer;
+  carom_evaluation_options evaluation;
+  carom_plan_options plan;
+  carom_fit_options fit;
+} carom_any_options;
 
 /* What an option is; beside it the type of its field. */
 typedef enum carom_option_kind {

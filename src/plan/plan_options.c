@@ -1,6 +1,6 @@
 /* The table of carom_plan_options. */
 #include "base/threads.h"
-#include "plan/options.h"
+#include "plan/plan_options.h"
 
 #include <limits.h>
 

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/option_table.h"
 #include "base/vector.h"
-#include "plan/options.h"
+#include "plan/plan_options.h"
 #include "plan/unknowns.h"
 #include "rollout/rollout_options.h"
 #include "system/sampler.h"

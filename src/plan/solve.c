@@ -5,7 +5,7 @@
 #include "base/threads.h"
 #include "base/vector.h"
 #include "plan/descent.h"
-#include "plan/options.h"
+#include "plan/plan_options.h"
 #include "plan/unknowns.h"
 
 #include <math.h>

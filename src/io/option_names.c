@@ -1,10 +1,11 @@
 /* The public interface of options by their names. */
-#include "plan/options.h"
+#include "io/option_names.h"
 
 #include "base/error.h"
 #include "contact/cone_options.h"
 #include "fit/fit_options.h"
 #include "learn/options.h"
+#include "plan/plan_options.h"
 #include "rollout/rollout_options.h"
 
 #include <stdio.h>
@@ -32,15 +33,7 @@ int carom_option_count(carom_options of) {
 
 // the default as text, by way of a struct that has nothing else
 static void default_text(const option_field *f, char *text, size_t size) {
-  union {
-    carom_rollout_options rollout;
-    carom_dataset_options dataset;
-    carom_model_options model;
-    carom_trainer_options trainer;
-    carom_evaluation_options evaluation;
-    carom_plan_options plan;
-    carom_fit_options fit;
-  } any = {0};
+  carom_any_options any = {0};
   char whole[OPTION_TEXT] = "";
   option_set_number(f, &any, f->value);
   if (!(f->role & OPTION_SCENE)) option_text(f, &any, whole);
