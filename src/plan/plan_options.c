@@ -1,8 +1,9 @@
 /* The table of carom_plan_options. */
-#include "base/threads.h"
 #include "plan/plan_options.h"
 
 #include <limits.h>
+
+#include "base/threads.h"
 
 static const char *const optimizer_choices[] = {[CAROM_GRADIENT_DESCENT] = "gradient-descent",
                                                 [CAROM_ADAMW] = "adamw",
