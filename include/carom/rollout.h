@@ -105,6 +105,14 @@ typedef struct carom_report {
 /* Adds the counters of one report to another; worst_residual becomes the larger. */
 CAROM_API void carom_report_add(carom_report *into, const carom_report *from);
 
+/* The counter at `index`, from 0, with its name in the struct, for whoever writes them all; the name is NULL
+ * beyond the last. worst_residual is none of them. */
+typedef struct carom_counter {
+  const char *name;
+  int64_t value;
+} carom_counter;
+CAROM_API carom_counter carom_report_counter(const carom_report *report, int index);
+
 /* A rollout simulates batches of one size and keeps what its derivative needs (the tape). */
 typedef struct carom_rollout carom_rollout;
 

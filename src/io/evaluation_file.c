@@ -116,17 +116,11 @@ static json_t *bodies_json(const carom_system *system, const carom_evaluation *e
 }
 
 static json_t *report_json(const carom_report *r) {
-  return json_pack(
-      "{sI sI sI sI sI sI sI sI sI so sI sI sI sI sI sI}", "time_steps", (json_int_t)r->time_steps,
-      "events", (json_int_t)r->events, "contacts", (json_int_t)r->contacts, "programs",
-      (json_int_t)r->programs, "interior_programs", (json_int_t)r->interior_programs,
-      "singular_programs", (json_int_t)r->singular_programs, "degenerate_programs",
-      (json_int_t)r->degenerate_programs, "projected_programs", (json_int_t)r->projected_programs,
-      "failed_programs", (json_int_t)r->failed_programs, "worst_residual",
-      number(r->worst_residual), "failed_projections", (json_int_t)r->failed_projections, "impacts",
-      (json_int_t)r->impacts, "resting_contacts", (json_int_t)r->resting_contacts,
-      "grazing_impacts", (json_int_t)r->grazing_impacts, "overlaps", (json_int_t)r->overlaps,
-      "cut_steps", (json_int_t)r->cut_steps);
+  json_t *json = json_pack("{so}", "worst_residual", number(r->worst_residual));
+  for (int k = 0; carom_report_counter(r, k).name != NULL; k++)
+    json_object_set_new(json, carom_report_counter(r, k).name,
+                        json_integer(carom_report_counter(r, k).value));
+  return json;
 }
 
 static json_t *evaluation_to_json(const carom_system *system, const carom_evaluation *e) {

@@ -1,24 +1,50 @@
 #include "rollout/report.h"
 
+#include <assert.h>
+#include <stddef.h>
+
 #include "base/ranks.h"
+
+#define COUNTER(member) \
+  { #member, offsetof(carom_report, member) }
+
+static const struct {
+  const char *name;
+  size_t offset;
+} counters[] = {
+    COUNTER(time_steps),
+    COUNTER(events),
+    COUNTER(contacts),
+    COUNTER(programs),
+    COUNTER(interior_programs),
+    COUNTER(singular_programs),
+    COUNTER(degenerate_programs),
+    COUNTER(projected_programs),
+    COUNTER(failed_programs),
+    COUNTER(failed_projections),
+    COUNTER(impacts),
+    COUNTER(resting_contacts),
+    COUNTER(grazing_impacts),
+    COUNTER(overlaps),
+    COUNTER(cut_steps),
+};
+enum { COUNTERS = sizeof counters / sizeof counters[0] };
+static_assert(sizeof(carom_report) == COUNTERS * sizeof(int64_t) + sizeof(double),
+              "every member of a report but worst_residual is a counter with a row");
+
+static int64_t *counter(carom_report *report, int index) {
+  return (int64_t *)((char *)report + counters[index].offset);
+}
+
+carom_counter carom_report_counter(const carom_report *report, int index) {
+  if (report == NULL || index < 0 || index >= COUNTERS) return (carom_counter){0};
+  carom_report copy = *report;
+  return (carom_counter){counters[index].name, *counter(&copy, index)};
+}
 
 void carom_report_add(carom_report *into, const carom_report *from) {
   if (into == NULL || from == NULL) return;
-  into->time_steps += from->time_steps;
-  into->events += from->events;
-  into->contacts += from->contacts;
-  into->programs += from->programs;
-  into->interior_programs += from->interior_programs;
-  into->singular_programs += from->singular_programs;
-  into->degenerate_programs += from->degenerate_programs;
-  into->projected_programs += from->projected_programs;
-  into->failed_programs += from->failed_programs;
-  into->failed_projections += from->failed_projections;
-  into->impacts += from->impacts;
-  into->resting_contacts += from->resting_contacts;
-  into->grazing_impacts += from->grazing_impacts;
-  into->overlaps += from->overlaps;
-  into->cut_steps += from->cut_steps;
+  for (int k = 0; k < COUNTERS; k++) *counter(into, k) += carom_report_counter(from, k).value;
   if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
 }
 

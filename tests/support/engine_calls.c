@@ -512,6 +512,12 @@ static outcome try_report_add(trial *t) {
   return (outcome){.harmless = into.events == 1};
 }
 
+static outcome try_report_counter(trial *t) {
+  const carom_report report = {.events = 2};
+  const carom_counter found = carom_report_counter(P(report, &report), N(index, 1));
+  return (outcome){.harmless = found.name == NULL && found.value == 0};
+}
+
 static outcome try_trajectories_read(trial *t) {
   carom_trajectories made = {.x = garbage};
   outcome o = {.status = carom_trajectories_read(P(system, have.system), P(path, "trajectories.h5"),
@@ -639,6 +645,7 @@ const public_call engine_calls[] = {
     ROW(ranks_end, ""),
     ROW(ranks_abort, ""),
     ROW(report_add, ""),
+    ROW(report_counter, ""),
     TRUSTING_ROW(rollout_create, "", "options.substeps"),
     ROW(rollout_destroy, ""),
     ROW(rollout_run, "theta"),
