@@ -2,13 +2,14 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "nn/relation_touch.h"
 #include "physics/potential.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of a relation's input behind the difference of two states: two attributes of each end, three of
- * the relation; and of an object's behind its state: two attributes, then the force if it is known. */
+/* Numbers of a relation's input behind the difference of two states and what touches: two attributes of each
+ * end, three of the relation; and of an object's behind its state: two attributes, then the force if it is known. */
 enum { RELATION_EXTRA = 7, OBJECT_EXTRA = 2 };
 
 static const velocity_network *network_of(const velocity_change *self) {
@@ -111,9 +112,9 @@ static double point_radius(const velocity_network *n, int point) {
 
 /* What one change keeps. Arrays of numbers are of the network's own arithmetic. */
 typedef struct change_record {
-  int *rows;    /* [1 + count] how many samples it acted on, and which */
-  double *x;    /* [count][D] where forces are known */
-  void *inputs; /* of P, or of R: [rows][...] */
+  int *rows;     /* [1 + count] how many samples it acted on, and which */
+  double *x, *v; /* [count][D] where there are relations */
+  void *inputs;  /* of P, or of R: [rows][...] */
   void *kept;
   void *object_inputs; /* of O: [points][...] */
   void *object_kept;
@@ -141,7 +142,8 @@ static change_record record_at(const velocity_network *n, int count, void *memor
   const size_t state = (size_t)count * (size_t)n->system->coordinate_count;
   change_record r = {0};
   r.rows = take(memory, &r.bytes, sizeof(int) * ((size_t)count + 1));
-  r.x = take(memory, &r.bytes, knows_force(n) ? sizeof(double) * state : 0);
+  r.x = take(memory, &r.bytes, has_objects(n) ? sizeof(double) * state : 0);
+  r.v = take(memory, &r.bytes, has_objects(n) ? sizeof(double) * state : 0);
   r.inputs =
       take(memory, &r.bytes, size_multiply((size_t)first, real * (size_t)n->perceptron.input_size));
   r.kept = take(memory, &r.bytes, size_multiply(dense_kept_count(&n->perceptron, first), real));
@@ -157,19 +159,51 @@ static size_t network_record_bytes(const velocity_change *self, int count) {
   return record_at(network_of(self), count, NULL).bytes;
 }
 
-/* What a change is computed of, or its cotangents: q, w, and of each point inverse mass and force. */
+/* What a change is computed of, or its cotangents: q, w, of each point inverse mass and force, and what
+ * relations see of their contacts. */
 typedef struct seen_states {
   double *q, *w;        /* [count][D] */
   double *inverse_mass; /* [points] */
   double *force;        /* [count][D], NULL where it is not known */
+  double *touch;        /* [count][relations][1 + dimension], 0 of constraints */
 } seen_states;
+
+static int touch_size(const velocity_network *n) { return 1 + n->system->dimension; }
 
 static seen_states seen_make(const velocity_network *n, int count, arena *scratch) {
   const int size = count * n->system->coordinate_count;
   return (seen_states){.q = arena_zeros(scratch, size),
                        .w = arena_zeros(scratch, size),
                        .inverse_mass = arena_zeros(scratch, n->system->point_count),
-                       .force = knows_force(n) ? arena_zeros(scratch, size) : NULL};
+                       .force = knows_force(n) ? arena_zeros(scratch, size) : NULL,
+                       .touch = arena_zeros(scratch, count * n->graph.count * touch_size(n))};
+}
+
+static touch_units units_of(const velocity_network *n) {
+  return (touch_units){.speed = n->speed, .dt = n->dt, .ahead = n->base.whole_step};
+}
+
+static void see_contacts(const velocity_network *n, int count, const double *x, const double *v,
+                         double *touch, arena *scratch) {
+  const touch_units units = units_of(n);
+  const int size = n->system->coordinate_count;
+  for (int k = 0; k < count; k++)
+    for (int i = 0; i < n->graph.count; i++, touch += touch_size(n))
+      if (n->graph.items[i].property >= 0)
+        relation_touch(n->system, &n->graph.items[i], &units, x + k * size, v + k * size, touch,
+                       scratch);
+}
+
+static void see_contacts_vjp(const velocity_network *n, int count, const change_record *r,
+                             const double *touch_bar, double *x_bar, double *v_bar,
+                             arena *scratch) {
+  const touch_units units = units_of(n);
+  const int size = n->system->coordinate_count;
+  for (int k = 0; k < count; k++)
+    for (int i = 0; i < n->graph.count; i++, touch_bar += touch_size(n))
+      if (n->graph.items[i].property >= 0)
+        relation_touch_vjp(n->system, &n->graph.items[i], &units, r->x + k * size, r->v + k * size,
+                           touch_bar, x_bar + k * size, v_bar + k * size, scratch);
 }
 
 /* ---- the networks in double and in single precision ------------------------------------------ */
@@ -205,8 +239,12 @@ static void network_apply(const velocity_change *self, const mechanics *m, int c
   map_bodies(n, count, n->length, x, seen.q, see);
   map_bodies(n, count, n->speed, v, seen.w, see);
   inverse_masses(n, m, seen.inverse_mass);
-  if (knows_force(n)) {
+  if (has_objects(n)) {
     memcpy(r.x, x, sizeof(double) * (size_t)size);
+    memcpy(r.v, v, sizeof(double) * (size_t)size);
+    see_contacts(n, count, x, v, seen.touch, scratch);
+  }
+  if (knows_force(n)) {
     scene_potential.gradient(&scene_potential, m, count, x, seen.force, NULL, scratch);
     for (int i = 0; i < size; i++) seen.force[i] *= -n->force_unit;
   }
@@ -235,7 +273,10 @@ static void network_apply_vjp(const velocity_change *self, const mechanics *m, i
     scene_potential.gradient_vjp(&scene_potential, m, count, r.x, NULL, bars.force, x_bar,
                                  theta_bar, scratch);
   }
-  if (has_objects(n)) inverse_masses_vjp(n, m, bars.inverse_mass, theta_bar);
+  if (has_objects(n)) {
+    inverse_masses_vjp(n, m, bars.inverse_mass, theta_bar);
+    see_contacts_vjp(n, count, &r, bars.touch, x_bar, v_bar, scratch);
+  }
   map_bodies(n, count, n->length, bars.q, x_bar, see_vjp);
   map_bodies(n, count, n->speed, bars.w, v_bar, see_vjp);
   arena_restore(scratch, mark);
@@ -264,12 +305,14 @@ velocity_network velocity_network_shape(const carom_system *system, carom_baseli
                         .kind = kind,
                         .length = 1,
                         .speed = 1,
+                        .dt = 1,
                         .mass_unit = 1};
   if (kind == CAROM_BASELINE_MLP_CLNN) {
     n.perceptron = (dense_shape){2 * size, PERCEPTRON_LAYERS, width, size};
     return n;
   }
-  n.perceptron = (dense_shape){2 * d + RELATION_EXTRA, RELATION_LAYERS, width, EFFECT_SIZE};
+  n.perceptron =
+      (dense_shape){2 * d + touch_size(&n) + RELATION_EXTRA, RELATION_LAYERS, width, EFFECT_SIZE};
   n.object = (dense_shape){(alone ? 3 : 2) * d + OBJECT_EXTRA + EFFECT_SIZE, OBJECT_LAYERS,
                            (2 * width + 2) / 3, d};
   return n;

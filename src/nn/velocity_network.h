@@ -7,6 +7,7 @@
  *
  * q = T x / L, w = T v / S: L and S are a length and a speed of the data, T moves the tips of body axes to
  * the body's own length, as the loss sees them (learn/units.h). R has four hidden layers, O one.
+ * The difference of two states that may touch goes with what they see of their contact (relation_touch.h).
  * Attributes of a point are its inverse mass (the diagonal of M^-1 of these points, masses by `mass_unit`)
  * and radius / L; of a relation friction, restitution and 1, or 0, 0 and -1 for a constraint. Relations
  * are those of relation_graph.h. What is fixed has no velocity, inverse mass and radius 0. A force is the
@@ -30,6 +31,7 @@ typedef struct velocity_network {
   dense_shape object;         /* O; no inputs: there is none */
   relation_graph graph;       /* empty for a perceptron */
   double length, speed;       /* 1, 1 */
+  double dt;                  /* of a time step; 1 */
   const double *body_lengths; /* [body_count], not owned */
   double mass_unit;           /* inverse masses are multiplied by it */
   double force_unit;          /* forces likewise; 0: they are not known */
