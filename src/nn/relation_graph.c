@@ -45,6 +45,25 @@ static void add_to_body(graph_builder *b, const body *receiver, relation r) {
   }
 }
 
+/* Relations of every body of a chain with every contact of it grow with the square of its length: no more points
+ * than these are tied together. */
+enum { MAX_TIED = 32 };
+
+// from a point to all points of a body and of those that joints tie to it
+static void add_to_tied(graph_builder *b, int receiver, relation r) {
+  const carom_system *s = b->system;
+  const int home = s->point_assembly[s->bodies[receiver].first_point];
+  if (home < 0 || s->assemblies[home].point_count > MAX_TIED) {
+    add_to_body(b, &s->bodies[receiver], r);
+    return;
+  }
+  const assembly *tied = &s->assemblies[home];
+  for (int k = 0; k < tied->point_count; k++) {
+    r.receiver = tied->points[k];
+    add(b, r);
+  }
+}
+
 static void add_pairs(graph_builder *b) {
   const carom_system *s = b->system;
   for (int i = 0; s->pair_contacts && i < s->body_count; i++) {
@@ -73,7 +92,7 @@ static void add_planes(graph_builder *b) {
                     .arm = 1};
       const bool ball = s->bodies[i].shape == SHAPE_BALL;
       r.touch = (contact_id){ball ? CONTACT_BALL_PLANE : CONTACT_POINT_PLANE, i, k, 0, r.property};
-      add_to_body(b, &s->bodies[i], r);
+      add_to_tied(b, i, r);
     }
 }
 
@@ -160,9 +179,11 @@ static void add_constraints(graph_builder *b) {
 
 /* Order: receiver, contacts before constraints, sender. Equal ones are twins. */
 static int compare_ends(const relation *a, const relation *b) {
-  const int left[] = {a->receiver, a->property < 0, a->sender, a->plane};
-  const int right[] = {b->receiver, b->property < 0, b->sender, b->plane};
-  for (int k = 0; k < 4; k++)
+  const int left[] = {a->receiver, a->property < 0, a->sender, a->plane,
+                      a->plane >= 0 ? a->touch.first : 0};
+  const int right[] = {b->receiver, b->property < 0, b->sender, b->plane,
+                       b->plane >= 0 ? b->touch.first : 0};
+  for (int k = 0; k < 5; k++)
     if (left[k] != right[k]) return left[k] < right[k] ? -1 : 1;
   for (int i = 0; i < MAX_DIMENSION; i++)
     if (a->place[i] != b->place[i]) return a->place[i] < b->place[i] ? -1 : 1;

@@ -2,7 +2,8 @@
  * and what does not move: planes and places of the world. A relation leads from a sender to a receiver:
  *
  *   balls that may touch    centre of the one -> every point of the other, both ways
- *   body and plane          the plane's point nearest to the body's centre -> every point of the body
+ *   body and plane          the plane's point nearest to the body's centre -> every point of the body, and of those
+ *                           that joints tie to it (up to 32 points): what the contact's impulse moves
  *   limits (ropes)          every point and place of the limit -> every other of its points
  *   constraints             likewise, their points of different bodies; inside rigid bodies point -> point
  *
