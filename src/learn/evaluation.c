@@ -207,8 +207,10 @@ static carom_status simulate_scene(const evaluator *e, carom_contact_model conta
   o.dt = e->result->dt;
   o.contact = contact;
   o.dynamics = dynamics;
-  o.compensation = carom_model_describe(e->model).options.compensation;
-  o.contact_time = carom_model_describe(e->model).options.contact_time;
+  const carom_model_options model = carom_model_describe(e->model).options;
+  o.compensation = model.compensation;
+  o.contact_time = model.contact_time;
+  o.friction = carom_model_friction_law(&model, e->system);
   o.threads = e->options->threads;
   carom_status status = carom_system_simulate(e->system, &o, NULL, e->chunks->count, e->x0, e->v0,
                                               x, v, NULL, NULL, error);
