@@ -51,32 +51,43 @@ static double squash(double g) { return isinf(g) ? 1 : g / (1 + fabs(g)); }
 
 static double squash_slope(double g) { return 1 / ((1 + fabs(g)) * (1 + fabs(g))); }
 
+static double nearness(double g) { return g <= 0 ? 1 : g >= 1 ? 0 : 1 - g; }
+
+static double nearness_slope(double g) { return g > 0 && g < 1 ? -1 : 0; }
+
 void relation_touch(const carom_system *s, const relation *r, const touch_units *units,
                     const double *x, const double *v, double *out, arena *scratch) {
   const arena_mark mark = arena_save(scratch);
   double velocity[MAX_DIMENSION], other_velocity[MAX_DIMENSION];
   const contact_id id = nearest(s, &r->touch, x);
   const contact c = touch_at(s, &id, x, v, velocity, scratch);
-  out[0] = squash(seen_gap(&c, r, units, velocity));
-  for (int k = 0; k < s->dimension; k++) out[1 + k] = r->arm * velocity[k] / units->speed;
+  const double g = seen_gap(&c, r, units, velocity);
+  out[TOUCH_GAP] = squash(g);
+  out[TOUCH_NEAR] = nearness(g);
+  for (int k = 0; k < s->dimension; k++)
+    out[TOUCH_VELOCITY + k] = r->arm * velocity[k] / units->speed;
   if (has_other_side(s, r)) {
     const contact_id lower = other_side(r);
     const contact other = touch_at(s, &lower, x, v, other_velocity, scratch);
-    out[0] = squash(seen_gap(&other, r, units, other_velocity)) - out[0];
+    const double g_lower = seen_gap(&other, r, units, other_velocity);
+    out[TOUCH_GAP] = squash(g_lower) - out[TOUCH_GAP];
+    out[TOUCH_NEAR] += nearness(g_lower);
   }
   arena_restore(scratch, mark);
 }
 
-/* From the cotangents of h(g) and of J v / S of one contact. */
+/* From the cotangents of h(g), of `near` and of J v / S (may be NULL) of one contact. */
 static void contact_vjp(const carom_system *s, const relation *r, const touch_units *u,
                         const contact_id *id, const double *x, const double *v, double squash_bar,
-                        const double *seen_bar, double *x_bar, double *v_bar, arena *scratch) {
+                        double near_bar, const double *seen_bar, double *x_bar, double *v_bar,
+                        arena *scratch) {
   const int d = s->dimension;
   double velocity[MAX_DIMENSION], velocity_bar[MAX_DIMENSION];
   const contact c = touch_at(s, id, x, v, velocity, scratch);
-  const double slope = squash_slope(seen_gap(&c, r, u, velocity));
+  const double g = seen_gap(&c, r, u, velocity);
+  const double g_bar = squash_bar * squash_slope(g) + near_bar * nearness_slope(g);
   // in the forward pass this was g = arm (gap + dt J_n v) / (S dt)
-  const double gap_bar = r->arm * squash_bar * slope / (u->speed * u->dt);
+  const double gap_bar = r->arm * g_bar / (u->speed * u->dt);
   for (int k = 0; k < d; k++)
     velocity_bar[k] = seen_bar != NULL ? r->arm * seen_bar[k] / u->speed : 0;
   if (u->ahead) velocity_bar[0] += u->dt * gap_bar;
@@ -96,8 +107,9 @@ void relation_touch_vjp(const carom_system *s, const relation *r, const touch_un
   const arena_mark mark = arena_save(scratch);
   const contact_id id = nearest(s, &r->touch, x), lower = other_side(r);
   const bool both = has_other_side(s, r);
-  contact_vjp(s, r, units, &id, x, v, both ? -out_bar[0] : out_bar[0], out_bar + 1, x_bar, v_bar,
-              scratch);
-  if (both) contact_vjp(s, r, units, &lower, x, v, out_bar[0], NULL, x_bar, v_bar, scratch);
+  const double gap_bar = out_bar[TOUCH_GAP], near_bar = out_bar[TOUCH_NEAR];
+  contact_vjp(s, r, units, &id, x, v, both ? -gap_bar : gap_bar, near_bar, out_bar + TOUCH_VELOCITY,
+              x_bar, v_bar, scratch);
+  if (both) contact_vjp(s, r, units, &lower, x, v, gap_bar, near_bar, NULL, x_bar, v_bar, scratch);
   arena_restore(scratch, mark);
 }

@@ -112,10 +112,13 @@ static double point_radius(const velocity_network *n, int point) {
 
 /* What one change keeps. Arrays of numbers are of the network's own arithmetic. */
 typedef struct change_record {
-  int *rows;     /* [1 + count] how many samples it acted on, and which */
-  double *x, *v; /* [count][D] where there are relations */
+  int *rows; /* [1 + count] how many samples it acted on, and which */
+  int *
+      felt; /* [1 + count relations] how many relations R saw, and which: k relations + i of sample k */
+  double *x, *v; /* [count][D] */
   void *inputs;  /* of P, or of R: [rows][...] */
   void *kept;
+  void *effects;       /* of R: [rows][EFFECT_SIZE] */
   void *object_inputs; /* of O: [points][...] */
   void *object_kept;
   size_t bytes; /* of all */
@@ -142,12 +145,14 @@ static change_record record_at(const velocity_network *n, int count, void *memor
   const size_t state = (size_t)count * (size_t)n->system->coordinate_count;
   change_record r = {0};
   r.rows = take(memory, &r.bytes, sizeof(int) * ((size_t)count + 1));
-  r.x = take(memory, &r.bytes, has_objects(n) ? sizeof(double) * state : 0);
-  r.v = take(memory, &r.bytes, has_objects(n) ? sizeof(double) * state : 0);
+  r.felt = take(memory, &r.bytes, has_objects(n) ? sizeof(int) * ((size_t)first + 1) : 0);
+  r.x = take(memory, &r.bytes, sizeof(double) * state);
+  r.v = take(memory, &r.bytes, sizeof(double) * state);
   r.inputs =
       take(memory, &r.bytes, size_multiply((size_t)first, real * (size_t)n->perceptron.input_size));
   r.kept = take(memory, &r.bytes, size_multiply(dense_kept_count(&n->perceptron, first), real));
   if (objects == 0) return r;
+  r.effects = take(memory, &r.bytes, size_multiply((size_t)first, real * EFFECT_SIZE));
   r.object_inputs =
       take(memory, &r.bytes, size_multiply((size_t)objects, real * (size_t)n->object.input_size));
   r.object_kept =
@@ -165,10 +170,10 @@ typedef struct seen_states {
   double *q, *w;        /* [count][D] */
   double *inverse_mass; /* [points] */
   double *force;        /* [count][D], NULL where it is not known */
-  double *touch;        /* [count][relations][1 + dimension], 0 of constraints */
+  double *touch;        /* [count][relations][touch_size]; of constraints 0, but near */
 } seen_states;
 
-static int touch_size(const velocity_network *n) { return 1 + n->system->dimension; }
+static int touch_size(const velocity_network *n) { return TOUCH_VELOCITY + n->system->dimension; }
 
 static seen_states seen_make(const velocity_network *n, int count, arena *scratch) {
   const int size = count * n->system->coordinate_count;
@@ -183,27 +188,34 @@ static touch_units units_of(const velocity_network *n) {
   return (touch_units){.speed = n->speed, .dt = n->dt, .ahead = n->base.whole_step};
 }
 
-static void see_contacts(const velocity_network *n, int count, const double *x, const double *v,
-                         double *touch, arena *scratch) {
+/* Of the samples that the change acts on. */
+static void see_contacts(const velocity_network *n, const change_record *r, double *touch,
+                         arena *scratch) {
   const touch_units units = units_of(n);
-  const int size = n->system->coordinate_count;
-  for (int k = 0; k < count; k++)
-    for (int i = 0; i < n->graph.count; i++, touch += touch_size(n))
-      if (n->graph.items[i].property >= 0)
-        relation_touch(n->system, &n->graph.items[i], &units, x + k * size, v + k * size, touch,
+  const int size = n->system->coordinate_count, each = n->graph.count;
+  for (int k = 0; k < r->rows[0]; k++)
+    for (int i = 0, sample = r->rows[1 + k]; i < each; i++) {
+      const relation *of = &n->graph.items[i];
+      double *out = touch + (sample * each + i) * touch_size(n);
+      if (of->property < 0)
+        out[TOUCH_NEAR] = 1;
+      else
+        relation_touch(n->system, of, &units, r->x + sample * size, r->v + sample * size, out,
                        scratch);
+    }
 }
 
-static void see_contacts_vjp(const velocity_network *n, int count, const change_record *r,
+static void see_contacts_vjp(const velocity_network *n, const change_record *r,
                              const double *touch_bar, double *x_bar, double *v_bar,
                              arena *scratch) {
   const touch_units units = units_of(n);
-  const int size = n->system->coordinate_count;
-  for (int k = 0; k < count; k++)
-    for (int i = 0; i < n->graph.count; i++, touch_bar += touch_size(n))
+  const int size = n->system->coordinate_count, each = n->graph.count;
+  for (int k = 0; k < r->rows[0]; k++)
+    for (int i = 0, sample = r->rows[1 + k]; i < each; i++)
       if (n->graph.items[i].property >= 0)
-        relation_touch_vjp(n->system, &n->graph.items[i], &units, r->x + k * size, r->v + k * size,
-                           touch_bar, x_bar + k * size, v_bar + k * size, scratch);
+        relation_touch_vjp(n->system, &n->graph.items[i], &units, r->x + sample * size,
+                           r->v + sample * size, touch_bar + (sample * each + i) * touch_size(n),
+                           x_bar + sample * size, v_bar + sample * size, scratch);
 }
 
 /* ---- the networks in double and in single precision ------------------------------------------ */
@@ -239,16 +251,14 @@ static void network_apply(const velocity_change *self, const mechanics *m, int c
   map_bodies(n, count, n->length, x, seen.q, see);
   map_bodies(n, count, n->speed, v, seen.w, see);
   inverse_masses(n, m, seen.inverse_mass);
-  if (has_objects(n)) {
-    memcpy(r.x, x, sizeof(double) * (size_t)size);
-    memcpy(r.v, v, sizeof(double) * (size_t)size);
-    see_contacts(n, count, x, v, seen.touch, scratch);
-  }
+  memcpy(r.x, x, sizeof(double) * (size_t)size);
+  memcpy(r.v, v, sizeof(double) * (size_t)size);
+  note_rows(count, acts, r.rows);
+  see_contacts(n, &r, seen.touch, scratch);
   if (knows_force(n)) {
     scene_potential.gradient(&scene_potential, m, count, x, seen.force, NULL, scratch);
     for (int i = 0; i < size; i++) seen.force[i] *= -n->force_unit;
   }
-  note_rows(count, acts, r.rows);
   (n->single ? single_forward : double_forward)(n, m, count, &seen, &r, change, scratch);
   // v += S T^-1 change
   map_bodies(n, count, n->speed, change, v, act);
@@ -273,10 +283,8 @@ static void network_apply_vjp(const velocity_change *self, const mechanics *m, i
     scene_potential.gradient_vjp(&scene_potential, m, count, r.x, NULL, bars.force, x_bar,
                                  theta_bar, scratch);
   }
-  if (has_objects(n)) {
-    inverse_masses_vjp(n, m, bars.inverse_mass, theta_bar);
-    see_contacts_vjp(n, count, &r, bars.touch, x_bar, v_bar, scratch);
-  }
+  if (has_objects(n)) inverse_masses_vjp(n, m, bars.inverse_mass, theta_bar);
+  see_contacts_vjp(n, &r, bars.touch, x_bar, v_bar, scratch);
   map_bodies(n, count, n->length, bars.q, x_bar, see_vjp);
   map_bodies(n, count, n->speed, bars.w, v_bar, see_vjp);
   arena_restore(scratch, mark);
@@ -289,6 +297,23 @@ enum { PERCEPTRON_LAYERS = 3, RELATION_LAYERS = 4, OBJECT_LAYERS = 1 };
 
 static int default_width(carom_baseline kind) {
   return kind == CAROM_BASELINE_MLP_CLNN ? 256 : kind == CAROM_BASELINE_IN_CLNN ? 150 : 300;
+}
+
+/* Relations that P sees contacts of: one for each possible contact, none where they are too many. */
+static int seen_contacts(const velocity_network *n) {
+  enum { MOST_CONTACTS = 1024 };
+  return n->system->contact_count <= MOST_CONTACTS ? n->system->contact_count : 0;
+}
+
+/* Leaves one relation of each possible contact. */
+static void keep_contacts(relation_graph *g) {
+  int kept = 0;
+  for (int k = 0; k < g->count; k++) {
+    bool known = g->items[k].property < 0;
+    for (int i = 0; i < kept && !known; i++) known = g->items[i].property == g->items[k].property;
+    if (!known) g->items[kept++] = g->items[k];
+  }
+  g->count = kept;
 }
 
 velocity_network velocity_network_shape(const carom_system *system, carom_baseline kind,
@@ -308,7 +333,8 @@ velocity_network velocity_network_shape(const carom_system *system, carom_baseli
                         .dt = 1,
                         .mass_unit = 1};
   if (kind == CAROM_BASELINE_MLP_CLNN) {
-    n.perceptron = (dense_shape){2 * size, PERCEPTRON_LAYERS, width, size};
+    n.perceptron = (dense_shape){2 * size + seen_contacts(&n) * touch_size(&n), PERCEPTRON_LAYERS,
+                                 width, size};
     return n;
   }
   n.perceptron =
@@ -334,9 +360,10 @@ size_t velocity_network_prepared_bytes(const velocity_network *n, bool single) {
 
 carom_status velocity_network_allocate(velocity_network *n, bool single, carom_error *error) {
   n->single = single;
-  carom_status status =
-      has_objects(n) ? relation_graph_make(&n->graph, n->system, error) : CAROM_OK;
+  const bool sees = has_objects(n) || seen_contacts(n) > 0;
+  carom_status status = sees ? relation_graph_make(&n->graph, n->system, error) : CAROM_OK;
   if (status != CAROM_OK) return status;
+  if (!has_objects(n)) keep_contacts(&n->graph);
   n->prepared = size_allocate_zero(velocity_network_prepared_bytes(n, single), 1);
   if (n->prepared != NULL) return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a network of %zu parameters",
