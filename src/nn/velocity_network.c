@@ -121,6 +121,7 @@ typedef struct change_record {
   void *effects;       /* of R: [rows][EFFECT_SIZE] */
   void *object_inputs; /* of O: [points][...] */
   void *object_kept;
+  void *output; /* of O: [points][dimension] */
   size_t bytes; /* of all */
 } change_record;
 
@@ -157,6 +158,8 @@ static change_record record_at(const velocity_network *n, int count, void *memor
       take(memory, &r.bytes, size_multiply((size_t)objects, real * (size_t)n->object.input_size));
   r.object_kept =
       take(memory, &r.bytes, size_multiply(dense_kept_count(&n->object, objects), real));
+  r.output =
+      take(memory, &r.bytes, size_multiply((size_t)objects, real * (size_t)n->system->dimension));
   return r;
 }
 
