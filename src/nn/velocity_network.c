@@ -121,7 +121,7 @@ typedef struct change_record {
   void *effects;       /* of R: [rows][EFFECT_SIZE] */
   void *object_inputs; /* of O: [points][...] */
   void *object_kept;
-  void *output; /* of O: [points][dimension] */
+  void *output; /* of P or O: [samples][D] */
   size_t bytes; /* of all */
 } change_record;
 
@@ -152,14 +152,13 @@ static change_record record_at(const velocity_network *n, int count, void *memor
   r.inputs =
       take(memory, &r.bytes, size_multiply((size_t)first, real * (size_t)n->perceptron.input_size));
   r.kept = take(memory, &r.bytes, size_multiply(dense_kept_count(&n->perceptron, first), real));
+  r.output = take(memory, &r.bytes, size_multiply(state, real));
   if (objects == 0) return r;
   r.effects = take(memory, &r.bytes, size_multiply((size_t)first, real * EFFECT_SIZE));
   r.object_inputs =
       take(memory, &r.bytes, size_multiply((size_t)objects, real * (size_t)n->object.input_size));
   r.object_kept =
       take(memory, &r.bytes, size_multiply(dense_kept_count(&n->object, objects), real));
-  r.output =
-      take(memory, &r.bytes, size_multiply((size_t)objects, real * (size_t)n->system->dimension));
   return r;
 }
 
@@ -302,21 +301,10 @@ static int default_width(carom_baseline kind) {
   return kind == CAROM_BASELINE_MLP_CLNN ? 256 : kind == CAROM_BASELINE_IN_CLNN ? 150 : 300;
 }
 
-/* Relations that P sees contacts of: one for each possible contact, none where they are too many. */
+/* Possible contacts that P sees: all, or none where they are too many. */
 static int seen_contacts(const velocity_network *n) {
   enum { MOST_CONTACTS = 1024 };
   return n->system->contact_count <= MOST_CONTACTS ? n->system->contact_count : 0;
-}
-
-/* Leaves one relation of each possible contact. */
-static void keep_contacts(relation_graph *g) {
-  int kept = 0;
-  for (int k = 0; k < g->count; k++) {
-    bool known = g->items[k].property < 0;
-    for (int i = 0; i < kept && !known; i++) known = g->items[i].property == g->items[k].property;
-    if (!known) g->items[kept++] = g->items[k];
-  }
-  g->count = kept;
 }
 
 velocity_network velocity_network_shape(const carom_system *system, carom_baseline kind,
@@ -366,7 +354,6 @@ carom_status velocity_network_allocate(velocity_network *n, bool single, carom_e
   const bool sees = has_objects(n) || seen_contacts(n) > 0;
   carom_status status = sees ? relation_graph_make(&n->graph, n->system, error) : CAROM_OK;
   if (status != CAROM_OK) return status;
-  if (!has_objects(n)) keep_contacts(&n->graph);
   n->prepared = size_allocate_zero(velocity_network_prepared_bytes(n, single), 1);
   if (n->prepared != NULL) return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a network of %zu parameters",

@@ -3,9 +3,10 @@
  *   perceptron    dv = S T^-1 P(q, w, touch), P: 2D + contacts -> h -> h -> h -> D, in states with an active contact
  *   interaction   dv = S T^-1 I(q, w), an interaction network (Battaglia et al. 2016), in every state:
  *                 effect e_k = near_k R(receiver - sender, touch, attributes of both, of the relation k), [50],
- *                 I_i = O(q_i, w_i, attributes, force, sum of the effects on i) of each point i, where it is not the
- *                 whole motion times min(1, sum of near_k over the contacts on i): what is away from all contacts
- *                 keeps its velocity
+ *                 I_i = O(q_i, w_i, attributes, force, sum of the effects on i) of each point i
+ *
+ * Where the network is not the whole motion, the change of a point is taken times min(1, sum of near_k over the contacts
+ * on it): what is away from all contacts keeps its velocity.
  *
  * q = T x / L, w = T v / S: L and S are a length and a speed of the data, T moves the tips of body axes to
  * the body's own length, as the loss sees them (learn/units.h). R has four hidden layers, O one.
@@ -32,7 +33,7 @@ typedef struct velocity_network {
   carom_baseline kind;
   dense_shape perceptron;     /* P, or R */
   dense_shape object;         /* O; no inputs: there is none */
-  relation_graph graph;       /* of a perceptron: one relation for each possible contact */
+  relation_graph graph;       /* of a perceptron too, which sees contacts */
   double length, speed;       /* 1, 1 */
   double dt;                  /* of a time step; 1 */
   const double *body_lengths; /* [body_count], not owned */
