@@ -15,6 +15,7 @@
  *   /train_x, /train_v, /train_damping, /validation_x, ...
  *                                       float64 [chunks][numbers of each]: estimated first states of
  *                                       chunks, where the training estimates them (learn/states.h)
+ *   /states_parameters                  float64 [parameters] of the model after the last pass over these
  *   root attributes
  *     epochs, batch, ...                the options of the trainer, by the names in their table
  *     train_seed (text), data_hash (text, hexadecimal)
