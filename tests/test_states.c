@@ -463,6 +463,42 @@ static void noise_does_not_bias(void **state) {
   own_data_close(&o);
 }
 
+/* Of losses that differ by less than their standard error the last one counts; one that is really worse does
+ * not, and patience looks at the lowest. */
+static void best_within_the_standard_error(void **state) {
+  (void)state;
+  own_data o;
+  own_data_open(&o, "cp3", 6, 0.01);
+  carom_trainer_options options = train_options(true);
+  options.learning_rate = 1e-300;
+  options.weight_decay = 0;
+  options.noise_deviation = 0.01;
+  options.patience = 3;
+  // as measured: nothing but the pass over the states changes, and that only once
+  options.states_every = 100;
+  carom_trainer *trainer;
+  carom_epoch epoch;
+  assert_int_equal(carom_trainer_create(o.model, &o.data, &options, &trainer, NULL), CAROM_OK);
+  assert_int_equal(carom_trainer_epoch(trainer, &epoch, NULL), CAROM_OK);
+  const double loss = epoch.validation_loss;
+  const double error = sqrt(2.0 / (o.data.validation.count * STATES * 6));
+  for (int k = 0; k < 2; k++) {
+    trainer->state.lowest_loss = loss - (k == 0 ? 0.9 : 1.1) * error;
+    trainer->state.lowest_epoch = 1;
+    assert_int_equal(carom_trainer_epoch(trainer, &epoch, NULL), CAROM_OK);
+    assert_near(epoch.validation_loss, loss, 0);
+    assert_int_equal(epoch.best, k == 0);
+    const carom_trainer_info info = carom_trainer_describe(trainer);
+    assert_int_equal(info.best_epoch, 2);
+    assert_near(info.best_loss, loss, 0);
+    assert_false(info.stands_still);
+  }
+  assert_int_equal(carom_trainer_epoch(trainer, &epoch, NULL), CAROM_OK);
+  assert_true(carom_trainer_describe(trainer).stands_still);
+  carom_trainer_destroy(trainer);
+  own_data_close(&o);
+}
+
 /* ---- what is refused ------------------------------------------------------------------------- */
 
 static void refused(void **state) {
@@ -515,6 +551,7 @@ int main(void) {
       cmocka_unit_test(states_follow_the_model),
       cmocka_unit_test(estimates_approach_the_truth),
       cmocka_unit_test(noise_does_not_bias),
+      cmocka_unit_test(best_within_the_standard_error),
       cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,6 +36,8 @@ typedef struct saved_state {
 static const option_field state_fields[] = {
     {STATE(training.best_loss, "best_loss"), REAL},
     {STATE(training.best_epoch, "best_epoch"), SIZE},
+    {STATE(training.lowest_loss, "lowest_loss"), REAL, .role = OPTION_LATER},
+    {STATE(training.lowest_epoch, "lowest_epoch"), SIZE, .role = OPTION_LATER},
     {STATE(training.epochs_done, "epochs_done"), SIZE},
     {STATE(training.batches_done, "batches_done"), SIZE},
     {STATE(training.loss_sum, "loss_sum"), REAL},
