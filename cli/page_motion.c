@@ -125,7 +125,7 @@ static carom_status contacts_of_state(const motion_set *set, const motion *m, in
                                       carom_contact_list *list, carom_error *error) {
   const size_t size = (size_t)set->info.point_count * (size_t)set->info.dimension;
   const double *x = m->x + (size_t)k * size;
-  if (m->v == NULL || motion_is_predicted(m) || k == 0)
+  if (m->v == NULL || m->predicted || k == 0)
     return carom_system_contacts(set->system, x, 0.0, list, error);
   const double *u = m->u != NULL ? m->u + (size_t)(k - 1) * (size_t)set->info.control_size : NULL;
   return carom_system_step_contacts(set->system, options, NULL, x - size,
@@ -272,7 +272,7 @@ static void add_error(page_document *d, json_t *series, const motion_set *set, c
   for (int k = 0; k < set->count; k++)
     if (set->items[k].sample == m->sample && strcmp(set->items[k].role, "true") == 0)
       truth = &set->items[k];
-  if (truth == NULL || !motion_is_predicted(m) || m->v == NULL || truth->v == NULL) return;
+  if (truth == NULL || !m->predicted || m->v == NULL || truth->v == NULL) return;
   const int states = m->states < truth->states ? m->states : truth->states;
   for (int k = 0; k < m->states; k++) values[k] = NAN;
   for (int k = 0; k < states; k++) {
