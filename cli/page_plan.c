@@ -99,6 +99,23 @@ static void add_unknowns_chart(page_document *d, const carom_arrays *arrays) {
   free(values);
 }
 
+/* ---- where bodies are to be ------------------------------------------------------------------ */
+
+static void add_targets(page_document *d, const motion_set *set) {
+  plan_target targets[MOST_TARGETS];
+  const int count = plan_targets(&set->arrays, set->system, targets);
+  json_t *list = json_array();
+  for (int k = 0; k < count; k++) {
+    json_t *place = json_array();
+    for (int i = 0; i < set->info.dimension; i++)
+      json_array_append_new(place, json_number(targets[k].position[i]));
+    json_array_append_new(
+        list, json_pack("{so so so}", "position", place, "radius", json_number(targets[k].radius),
+                        "label", page_text(targets[k].label)));
+  }
+  json_object_set_new(d->root, "targets", list);
+}
+
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 void page_add_plan(page_document *d, const motion_set *set) {
@@ -107,6 +124,7 @@ void page_add_plan(page_document *d, const motion_set *set) {
   static const table_column terms[] = {{"terms", "value"}, {"true_terms", "in truth"}, {0}};
   const carom_arrays *arrays = &set->arrays;
   add_plan_facts(d, arrays);
+  add_targets(d, set);
   add_unknowns_chart(d, arrays);
   add_named_table(d, arrays, "Unknowns", "unknown", "unknown_names", unknowns);
   add_named_table(d, arrays, "Objective", "term", "term_names", terms);

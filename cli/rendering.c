@@ -95,8 +95,11 @@ carom_status rendering_open(rendering *r, const render_options *a, carom_error *
     return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
   }
   for (int k = 0; k < p->count; k++) motions[k] = p->motions[k].motion;
-  const picture_box box = picture_box_of(set, motions, p->count, r->from, r->to);
+  picture_box box = picture_box_of(set, motions, p->count, r->from, r->to);
   free(motions);
+  p->target_count = plan_targets(&set->arrays, set->system, p->targets);
+  for (int k = 0; k < p->target_count; k++)
+    picture_box_grow(&box, p->targets[k].position, set->info.dimension, p->targets[k].radius);
   p->view = projection_make(set->system, &box, a->width, a->height, a->yaw * M_PI / 180,
                             a->pitch * M_PI / 180);
   p->theme = a->theme;
