@@ -339,15 +339,15 @@ await test('limits of a rope are dots while they act, and tell their names', () 
     const bodies = await motion(page, '(m) => m.bodies()');
     const [a, b] = found.ends.map((k) => bodies[k].pixel);
     const at = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
-    const [[red, , blue]] = await coloursAt(page, [at]);
-    assert.ok(red - blue > 100, `${red} ${blue}`);
+    // the colour of contacts, which no segment has
+    const marked = async () => (await coloursAt(page, [at]))[0].every((v, i) => Math.abs(v - [0xd9, 0x48, 0x0f][i]) < 24);
+    assert.ok(await marked());
     const box = await page.locator('.stage canvas').boundingBox();
     await page.mouse.move(box.x + at[0], box.y + at[1]);
     assert.match(await page.locator('.tip').innerText(), /^rope (stretch|bend)[^]*a limit that acts/);
     await page.keyboard.press('c');
     await settle(page);
-    const [[redder, , bluer]] = await coloursAt(page, [at]);
-    assert.ok(redder - bluer < 50, 'without contacts');
+    assert.ok(!(await marked()), 'without contacts');
   }));
 
 await test('plots are zoomed by a drag, and back by a double click', () =>
@@ -548,7 +548,7 @@ for (const [width, colorScheme] of [[1180, 'light'], [390, 'dark']])
     assert.deepEqual(await page.locator('nav a').allInnerTexts(), ['table 2 and appendix I: what is learned', 'section 5: plans through contacts']);
     for (const id of ['table2', 'planning']) assert.ok((await page.locator(`section#${id} h2`).count()) > 0, id);
     const images = await page.evaluate(() => [...document.images].map((i) => i.naturalWidth));
-    assert.ok(images.length === 8 && images.every((w) => w === 460), String(images));
+    assert.ok(images.length === 8 && images.every((w) => w > 400), String(images));
     const heads = (await page.locator('h3').allInnerTexts()).join();
     for (const part of ['Figure 3', 'Figure 4', 'Figure 5', 'Figure 6', 'Motions']) assert.ok(heads.includes(part), part);
     // every line of every plot lies on its paper
