@@ -131,22 +131,22 @@ class Watch:
 
 class _WatchState:
     """What callbacks see of a Watch; it does not know the watch, so that no cycle holds memory."""
-    __slots__ = ("callback", "epoch", "exception", "stopped")
+    __slots__ = ("callback", "epoch", "potential", "exception", "stopped")
 
     def __init__(self, callback: Optional[Callable[[int, int], Any]]):
         self.callback = callback
         self.epoch: Optional[Callable[[Any], Any]] = None
+        self.potential: Any = None
         self.exception: Optional[BaseException] = None
         self.stopped = False
 
 
-def _keep_exception(kind: Any, value: BaseException, trace: Any) -> bool:
+def _keep_exception(kind: Any, value: BaseException, trace: Any) -> None:
+    """What a callback raised is raised again when the call is over; the callback answers its `error`."""
     frame = trace.tb_frame.f_locals if trace is not None else {}
     user = frame.get("user")
-    if user is None:
-        return False
-    ffi.from_handle(user).exception = value
-    return False
+    if user is not None:
+        ffi.from_handle(user).exception = value
 
 
 @ffi.def_extern(onerror=_keep_exception, error=False)
@@ -172,6 +172,19 @@ def carom_py_plan(user: Any, progress: Any) -> bool:
     watch = ffi.from_handle(user)
     done = watch.callback
     return done is None or done(progress.done, progress.total, progress.loss, progress.best) is not False
+
+
+@ffi.def_extern(onerror=_keep_exception, error=lib.CAROM_INTERRUPTED)
+def carom_py_gradient(user: Any, count: int, x: Any, gradient: Any, error: Any) -> int:
+    ffi.from_handle(user).potential.gradient(count, x, gradient)
+    return lib.CAROM_OK
+
+
+@ffi.def_extern(onerror=_keep_exception, error=lib.CAROM_INTERRUPTED)
+def carom_py_gradient_vjp(user: Any, count: int, x: Any, g_bar: Any, x_bar: Any, parameters_bar: Any,
+                          error: Any) -> int:
+    ffi.from_handle(user).potential.gradient_vjp(count, x, g_bar, x_bar, parameters_bar)
+    return lib.CAROM_OK
 
 
 # ---- arrays --------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from . import _engine
 from ._engine import (NULL, Watch, check, copied, error, ffi, lib, owned, pointer, shaped, view)
 from .errors import CaromWarning, StateError
+from .potential import Asked, Potential
 from .system import Energy, Parameters, System
 
 if TYPE_CHECKING:
@@ -73,13 +74,16 @@ class Gradients(NamedTuple):
     v0: np.ndarray
     theta: Parameters
     u: Optional[np.ndarray]
+    #: those of a potential's own parameters
+    potential: Optional[np.ndarray] = None
 
 
 class Tape:
     """A rollout of the library that is used by one result; it then goes back to its system's pool."""
     __slots__ = ("c", "key", "watch", "lock")
 
-    def __init__(self, system: System, options: Any, batch: int, key: tuple, numbers: int):
+    def __init__(self, system: System, options: Any, batch: int, key: Optional[tuple], numbers: int,
+                 potential: Optional[Asked] = None, beside_scene: bool = False):
         self.key = key if numbers <= _KEPT_NUMBERS else None
         self.lock = threading.Lock()
         self.watch = Watch()
@@ -88,7 +92,11 @@ class Tape:
         if numbers > _LONG:
             self.watch.attach(chosen)
         rollout = ffi.new("carom_rollout **")
-        check(lib.carom_rollout_create(system._c, chosen, batch, rollout, error()))
+        if potential is None:
+            check(lib.carom_rollout_create(system._c, chosen, batch, rollout, error()))
+        else:
+            check(lib.carom_rollout_create_with_potential(
+                system._c, chosen, potential.struct(self.watch, beside_scene), batch, rollout, error()))
         self.c = owned(rollout[0], lib.carom_rollout_destroy, system._c)
 
 
@@ -137,7 +145,8 @@ class Trajectory:
     def __init__(self, system: System, x: np.ndarray, v: Optional[np.ndarray], *, dt: float,
                  contact: Optional[np.ndarray] = None, u: Optional[np.ndarray] = None,
                  report: Optional[Report] = None, options: Optional[Dict[str, Any]] = None,
-                 batched: bool = True):
+                 batched: bool = True, potential: Optional[Potential] = None,
+                 beside_scene: bool = False):
         self.system = system
         self.dt = dt
         self.u = u
@@ -145,11 +154,13 @@ class Trajectory:
         self._x, self._v, self._contact, self._report = x, v, contact, report
         self._shape: Tuple[int, ...] = x.shape
         self._batched = batched
+        self.potential, self.beside_scene = potential, beside_scene
         self._lease: Optional[_Lease] = None
 
     @classmethod
     def _of(cls, lease: "_Lease", system: System, shape: tuple, dt: float, u: Any,
-            options: Dict[str, Any], batched: bool) -> "Trajectory":
+            options: Dict[str, Any], batched: bool, potential: Optional[Potential] = None,
+            beside_scene: bool = False) -> "Trajectory":
         """The result of a run; its arrays are made when they are asked for."""
         made = cls.__new__(cls)
         made.system, made.dt, made.u, made.options = system, dt, u, options
@@ -157,6 +168,7 @@ class Trajectory:
         made._shape = shape if batched else shape[1:]
         made._batched = batched
         made._lease = lease
+        made.potential, made.beside_scene = potential, beside_scene
         return made
 
     @property
@@ -252,9 +264,13 @@ class Trajectory:
             u = None
             if self.u is not None:
                 u = copied(lib.carom_rollout_controls_bar(tape.c), (self.batch, *self.u.shape[-2:]))
+            own = None
+            if self.potential is not None:
+                asked = tape.watch.state.potential
+                own = copied(lib.carom_rollout_potential_bar(tape.c), (asked.parameter_count,))
         if not self._batched:
             x0, v0, u = x0[0], v0[0], None if u is None else u[0]
-        return Gradients(x0, v0, Parameters(system, theta, is_gradient=True), u)
+        return Gradients(x0, v0, Parameters(system, theta, is_gradient=True), u, own)
 
     def _set_impact_bars(self, tape: Tape, given: Mapping) -> List[np.ndarray]:
         written = []
@@ -299,12 +315,14 @@ class Trajectory:
         """A copy in memory of its own, without the tape."""
         return Trajectory(self.system, self.x.copy(), None if self.v is None else self.v.copy(),
                           dt=self.dt, contact=None if self.contact is None else self.contact.copy(),
-                          u=self.u, report=self.report, options=self.options, batched=self._batched)
+                          u=self.u, report=self.report, options=self.options, batched=self._batched,
+                          potential=self.potential, beside_scene=self.beside_scene)
 
     def __reduce__(self) -> Any:
         plain = self.detach()
         return _from_state, (plain.system, plain.x, plain.v, plain.dt, plain.contact, plain.u,
-                             plain._report, plain.options, plain._batched)
+                             plain._report, plain.options, plain._batched, plain.potential,
+                             plain.beside_scene)
 
     def pose(self) -> "Pose":
         """The motion as poses of bodies."""
@@ -312,7 +330,15 @@ class Trajectory:
 
     def energy(self, theta: Any = None) -> Energy:
         """Kinetic and potential energy of all states."""
-        return self.system.energy(self.x, self.v, theta)
+        found = self.system.energy(self.x, self.v, theta)
+        if self.potential is None:
+            return found
+        value = getattr(self.potential, "value", None)
+        if value is None:
+            raise StateError("the potential of this motion has no method `value`, so its energy is not known")
+        own = shaped(value(self.x.reshape(-1, *self.system.state_shape)), (found.kinetic.size,),
+                     "the potential's value").reshape(found.kinetic.shape)
+        return Energy(found.kinetic, own + found.potential if self.beside_scene else own)
 
     def save(self, path: Any, *, pose: bool = False) -> None:
         """Writes it: .h5 (read by the program `carom` too) or .npz; `pose` adds poses of bodies."""
@@ -330,13 +356,15 @@ class Trajectory:
         return to_xarray(self)
 
 
-def _from_state(system, x, v, dt, contact, u, report, options, batched):  # type: ignore[no-untyped-def]
+def _from_state(system, x, v, dt, contact, u, report, options, batched,  # type: ignore[no-untyped-def]
+                potential=None, beside_scene=False):
     return Trajectory(system, x, v, dt=dt, contact=contact, u=u, report=report, options=options,
-                      batched=batched)
+                      batched=batched, potential=potential, beside_scene=beside_scene)
 
 
 def run(system: System, x0: Any, v0: Any, theta: Any, u: Any, gradient: bool,
-        options: Dict[str, Any]) -> Trajectory:
+        options: Dict[str, Any], potential: Optional[Potential] = None,
+        beside_scene: bool = False) -> Trajectory:
     """System.rollout."""
     x0, v0, batched = system._states(x0, v0)
     theta = system._theta(theta)
@@ -351,6 +379,8 @@ def run(system: System, x0: Any, v0: Any, theta: Any, u: Any, gradient: bool,
             raise ValueError(f'{system.name} has no controls; list them in the scene\'s field "controls"')
         wanted = (batch, steps, system.control_size)
         u = shaped(u, wanted if batched else wanted[1:], "u")
+    if potential is not None:
+        return _run_with_potential(system, chosen, potential, beside_scene, theta, x0, v0, u, batched, options)
     if not gradient and u is None:
         return _simulate(system, chosen, theta, x0, v0, batched, options)
     return _run_taped(system, chosen, given, theta, x0, v0, u, batched, options)
@@ -361,16 +391,30 @@ def _run_taped(system: System, chosen: Any, given: tuple, theta: Any, x0: Any, v
     batch, steps = len(x0), chosen.steps
     shape = (batch, steps + 1, *system.state_shape)
     lease = _lease(system, chosen, batch, given, batch * (steps + 1) * system.point_count)
-    tape = lease.tape
+    _execute(lease.tape, system, theta, x0, v0, u)
+    return Trajectory._of(lease, system, shape, chosen.dt, None if u is None else u.copy(), options,
+                          batched)
+
+
+def _run_with_potential(system: System, chosen: Any, potential: Potential, beside_scene: bool, theta: Any,
+                        x0: Any, v0: Any, u: Any, batched: bool, options: Dict[str, Any]) -> Trajectory:
+    """The same with a potential of the user's; its tape is used once."""
+    shape = (len(x0), chosen.steps + 1, *system.state_shape)
+    tape = Tape(system, chosen, len(x0), None, len(x0) * (chosen.steps + 1) * system.point_count,
+                Asked(potential, system.state_shape), bool(beside_scene))
+    _execute(tape, system, theta, x0, v0, u)
+    return Trajectory._of(_Lease(tape, system), system, shape, chosen.dt, None if u is None else u.copy(),
+                          options, batched, potential, bool(beside_scene))
+
+
+def _execute(tape: Tape, system: System, theta: Any, x0: Any, v0: Any, u: Any) -> None:
     if system.control_size > 0:
         check(lib.carom_rollout_set_controls(tape.c, pointer(u), error()))
     failed = lib.carom_py_run(tape.c, pointer(theta), pointer(x0), pointer(v0), error())
     if failed < 0:
         tape.watch.check(-failed)
     if failed > 0:
-        warn_of_failures(lib.carom_rollout_report(tape.c), 5)
-    return Trajectory._of(lease, system, shape, chosen.dt, None if u is None else u.copy(), options,
-                          batched)
+        warn_of_failures(lib.carom_rollout_report(tape.c), 6)
 
 
 def _simulate(system: System, chosen: Any, theta: Any, x0: Any, v0: Any, batched: bool,

@@ -13,6 +13,7 @@ from ._engine import (NULL, check, error, ffi, file_lock, lib, numbers, path_byt
 
 if TYPE_CHECKING:
     from .pose import Pose
+    from .potential import Potential
     from .rollout import Trajectory
 
 ArrayLike = Any
@@ -369,12 +370,15 @@ class System:
         return found
 
     def rollout(self, x0: ArrayLike, v0: ArrayLike, theta: Theta = None, u: ArrayLike = None, *,
-                gradient: bool = True, **options: Any) -> "Trajectory":
+                gradient: bool = True, potential: Optional["Potential"] = None,
+                beside_scene: bool = False, **options: Any) -> "Trajectory":
         """Simulates a batch of trajectories from x0, v0 [batch, points, dimension].
 
         theta   parameters: a `Parameters`, a vector, or a dict of segments; None: the scene's
         u       controls [batch, steps, control_size]; None: none
         gradient  False keeps no tape: less memory, no derivative
+        potential  a potential energy of your own (`carom.Potential`) in the place of the scene's gravity
+                  and springs, or beside them if `beside_scene`
         options   `carom.rollout_options()`: steps, dt, integrator="rk4", contact_time="event",
                   keep_impacts=True, threads=1, ...
 
@@ -386,7 +390,7 @@ class System:
         >>> traj.x.shape, bool(traj.contact.any())
         ((4, 101, 3, 2), True)
         """
-        return _rollout.run(self, x0, v0, theta, u, gradient, options)
+        return _rollout.run(self, x0, v0, theta, u, gradient, options, potential, beside_scene)
 
     # ---- poses ----
 

@@ -13,6 +13,7 @@ import carom.torch  # noqa: E402
 from conftest import SCENES  # noqa: E402
 from test_rollout import setting, touching  # noqa: E402
 
+torch.set_num_threads(1)  # tensors are small here
 gradcheck = torch.autograd.gradcheck
 CHECK = {"eps": 1e-6, "atol": 1e-5, "rtol": 1e-3, "fast_mode": True}
 
