@@ -111,9 +111,11 @@ class Identification:
         return [estimate.name for estimate in self.estimates]
 
     def __getitem__(self, name: str) -> Estimate:
-        for estimate in self.estimates:
-            if estimate.name == name:
-                return estimate
+        """By name; "restitution" stands for "restitution[ball|ground]" where that is the only one."""
+        same = [one for one in self.estimates if one.name == name]
+        alike = [one for one in self.estimates if one.name.startswith(name + "[") and not one.derived]
+        if same or len(alike) == 1:
+            return (same or alike)[0]
         raise KeyError(f"there is no estimate {name!r}; there are {', '.join(self.names)}")
 
     def __iter__(self) -> Iterator[Estimate]:
@@ -125,7 +127,7 @@ class Identification:
     def predict(self, data: Any, v: Any = None, *, dt: Optional[float] = None,
                 lengths: Any = None) -> Prediction:
         """Simulates motions from their first states over their whole length with the estimates: data as
-        `identify` takes it, for instance some that was held out."""
+        `identify` takes it, with velocities, for instance some that was held out."""
         found = ffi.new("carom_fit_prediction *")
         with self._lock, _Measured(self.system, data, v, dt, lengths) as given:
             check(lib.carom_fit_predict(self._fit, given, found, error()))
