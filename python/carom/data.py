@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from . import _engine
 from ._engine import (NULL, Watch, check, error, ffi, file_lock, get_options, lib, numbers, owned,
                       path_bytes, pointer, set_options, view)
+from ._types import Array
 from .errors import CaromWarning, DataError
 from .rollout import Report, Trajectory, report_of
 from .system import System
@@ -16,9 +17,9 @@ from .system import System
 
 class Chunks(NamedTuple):
     """Pieces of trajectories: x, v [count, states, points, dimension], contact [count, states]; views."""
-    x: np.ndarray
-    v: np.ndarray
-    contact: np.ndarray
+    x: Array
+    v: Array
+    contact: Array
     dt: float
 
 
@@ -52,7 +53,7 @@ class Dataset:
         self._c = owned(pointer, lib.carom_dataset_destroy)
 
     @staticmethod
-    def _options(system: System, given: dict, watch: Optional[Watch] = None) -> Any:
+    def _options(system: System, given: Dict[Any, Any], watch: Optional[Watch] = None) -> Any:
         chosen = ffi.new("carom_dataset_options *", lib.carom_dataset_default_options(system._c))
         set_options(lib.CAROM_DATASET_OPTIONS, chosen, given)
         chosen.threads = _engine.thread_limit(chosen.threads)
@@ -61,7 +62,7 @@ class Dataset:
         return chosen
 
     @classmethod
-    def generate(cls, system: System, *, simulation: Optional[dict] = None,
+    def generate(cls, system: System, *, simulation: Optional[Dict[Any, Any]] = None,
                  progress: Optional[Callable[[int, int], Any]] = None, **options: Any) -> "Dataset":
         """Simulates the scene with its own parameters and cuts a chunk from each trajectory.
 

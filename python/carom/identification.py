@@ -4,13 +4,15 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple,
+                    Union)
 
 import numpy as np
 
 from . import _engine
 from ._engine import (NULL, Watch, check, copied, error, ffi, file_lock, lib, option_text, owned, path_bytes,
                       set_options, string)
+from ._types import Array
 from .data import Finding, findings_of, trajectories_of
 from .errors import CaromWarning
 from .pose import Pose
@@ -42,7 +44,7 @@ class Estimate(NamedTuple):
 
 class Channel(NamedTuple):
     """What is measured of bodies: how many numbers, their noise, and how far predictions are from them."""
-    count: int
+    numbers: int
     noise: float
     estimated: bool
     residual: float
@@ -51,15 +53,19 @@ class Channel(NamedTuple):
 class Misfit(NamedTuple):
     """How well a trajectory is described: `deviation` of its residuals in those of the noise is near 1."""
     trajectory: int
-    count: int
+    numbers: int
     deviation: float
     outliers: int
 
 
 class Prediction(NamedTuple):
     """Mean distances and angles between measured and predicted bodies, for each trajectory."""
-    position: np.ndarray
-    angle: np.ndarray
+    position: Array
+    angle: Array
+
+
+def _channel(c: Any) -> Channel:
+    return Channel(c.count, c.noise, c.estimated, c.residual)
 
 
 class Identification:
@@ -89,13 +95,12 @@ class Identification:
         self.warnings: List[str] = [string(c.notes[k].text) for k in range(c.note_count)
                                     if c.notes[k].warning]
         self.channels: Dict[str, Channel] = {
-            string(lib.carom_channel_name(k)): Channel(*(getattr(c.channels[k], name)
-                                                         for name in Channel._fields))
+            string(lib.carom_channel_name(k)): _channel(c.channels[k])
             for k in range(lib.CAROM_CHANNEL_COUNT) if c.channels[k].count > 0}
         #: the worst first
         self.trajectories: List[Misfit] = [
-            Misfit(*(getattr(c.trajectories[k], name) for name in Misfit._fields))
-            for k in range(c.trajectory_count)]
+            Misfit(one.trajectory, one.count, one.deviation, one.outliers)
+            for one in (c.trajectories[k] for k in range(c.trajectory_count))]
         self.scale: float = c.scale
         self.shift: Tuple[float, ...] = tuple(c.shift[k] for k in range(system.dimension))
         self.log_likelihood: float = c.log_likelihood

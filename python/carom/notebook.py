@@ -7,11 +7,12 @@ import html
 import io
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ._engine import check, error, ffi, file_lock, lib, path_bytes, pointer, string
+from ._types import Array
 from .errors import CaromError
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def system_html(system: "System") -> str:
     return drawing(system, x[0]) + text
 
 
-def _flat(points: np.ndarray) -> np.ndarray:
+def _flat(points: Array) -> Array:
     """Places in the plane of the picture, y downwards; space is seen from the front, above, right."""
     if points.shape[-1] == 2:
         return points * (1, -1)
@@ -147,7 +148,7 @@ def _flat(points: np.ndarray) -> np.ndarray:
     return np.stack([points @ right, -(points @ up)], -1)
 
 
-def drawing(system: "System", x: np.ndarray, path: Optional[np.ndarray] = None) -> str:
+def drawing(system: "System", x: Array, path: Optional[Array] = None) -> str:
     """A state as SVG; `path` [states, points, dimension] adds the way of the centres of mass."""
     shapes: List[str] = []
     d = system.dimension
@@ -186,7 +187,7 @@ def drawing(system: "System", x: np.ndarray, path: Optional[np.ndarray] = None) 
             f'role="img" aria-label="{html.escape(system.name, quote=True)}">{"".join(shapes)}</svg>')
 
 
-def _place(system: "System", place: Any, x: np.ndarray) -> np.ndarray:
+def _place(system: "System", place: Any, x: Array) -> Array:
     at = np.empty(system.dimension)
     here = ffi.new("carom_place *", place)
     x = np.ascontiguousarray(x)
@@ -194,12 +195,13 @@ def _place(system: "System", place: Any, x: np.ndarray) -> np.ndarray:
     return at
 
 
-def _line(a: Sequence[float], b: Sequence[float], colour: str, width: float, more: str = "") -> str:
+def _line(a: Union[Array, Sequence[float]], b: Union[Array, Sequence[float]], colour: str, width: float,
+          more: str = "") -> str:
     return (f'<line x1="{a[0]:.5g}" y1="{a[1]:.5g}" x2="{b[0]:.5g}" y2="{b[1]:.5g}" stroke="{colour}" '
             f'stroke-width="{width:.4g}"{more}/>')
 
 
-def _walls(system: "System", low: np.ndarray, high: np.ndarray, line: float) -> List[str]:
+def _walls(system: "System", low: Array, high: Array, line: float) -> List[str]:
     """Planes as lines across the picture, where they cross it."""
     shapes = []
     for k in range(lib.carom_system_plane_count(system._c)):
@@ -211,7 +213,7 @@ def _walls(system: "System", low: np.ndarray, high: np.ndarray, line: float) -> 
     return shapes
 
 
-def _body(system: "System", body: Any, x: np.ndarray, colour: str, line: float) -> List[str]:
+def _body(system: "System", body: Any, x: Array, colour: str, line: float) -> List[str]:
     d, first = system.dimension, body.first_point
     centre = _flat(x[first])
     style = f'fill="{colour}" fill-opacity="0.35" stroke="{colour}" stroke-width="{line:.4g}"'

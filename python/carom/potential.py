@@ -7,8 +7,7 @@ from typing import Any, Protocol, Tuple, Union
 import numpy as np
 
 from ._engine import NULL, Watch, ffi, lib, shaped
-
-Array = np.ndarray
+from ._types import Array
 
 
 class Potential(Protocol):

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _engine
 from ._engine import (NULL, Watch, check, copied, error, ffi, lib, owned, pointer, shaped, view)
+from ._types import Array
 from .errors import CaromWarning, StateError
 from .potential import Asked, Potential
 from .system import Energy, Parameters, System
@@ -61,28 +62,28 @@ class Impact(NamedTuple):
     """A contact event at its own time. Arrays are copies."""
     step: int
     time: float
-    contacts: np.ndarray
-    impulses: np.ndarray
-    x: np.ndarray
-    v_before: np.ndarray
-    v_after: np.ndarray
+    contacts: Array
+    impulses: Array
+    x: Array
+    v_before: Array
+    v_after: Array
 
 
 class Gradients(NamedTuple):
     """Cotangents of what a rollout was given."""
-    x0: np.ndarray
-    v0: np.ndarray
+    x0: Array
+    v0: Array
     theta: Parameters
-    u: Optional[np.ndarray]
+    u: Optional[Array]
     #: those of a potential's own parameters
-    potential: Optional[np.ndarray] = None
+    potential: Optional[Array] = None
 
 
 class Tape:
     """A rollout of the library that is used by one result; it then goes back to its system's pool."""
     __slots__ = ("c", "key", "watch", "lock")
 
-    def __init__(self, system: System, options: Any, batch: int, key: Optional[tuple], numbers: int,
+    def __init__(self, system: System, options: Any, batch: int, key: Optional[Tuple[Any, ...]], numbers: int,
                  potential: Optional[Asked] = None, beside_scene: bool = False):
         self.key = key if numbers <= _KEPT_NUMBERS else None
         self.lock = threading.Lock()
@@ -116,7 +117,7 @@ class _Lease:
             free.append(self.tape)
 
 
-def _lease(system: System, options: Any, batch: int, given: tuple, numbers: int) -> _Lease:
+def _lease(system: System, options: Any, batch: int, given: Tuple[Any, ...], numbers: int) -> _Lease:
     key = (given, batch, _engine._forked)
     free = system._pool.get(key)
     if free:
@@ -142,8 +143,8 @@ class Trajectory:
     Each result owns its tape: results may be differentiated in any order, however many there are.
     """
 
-    def __init__(self, system: System, x: np.ndarray, v: Optional[np.ndarray], *, dt: float,
-                 contact: Optional[np.ndarray] = None, u: Optional[np.ndarray] = None,
+    def __init__(self, system: System, x: Array, v: Optional[Array], *, dt: float,
+                 contact: Optional[Array] = None, u: Optional[Array] = None,
                  report: Optional[Report] = None, options: Optional[Dict[str, Any]] = None,
                  batched: bool = True, potential: Optional[Potential] = None,
                  beside_scene: bool = False):
@@ -151,14 +152,15 @@ class Trajectory:
         self.dt = dt
         self.u = u
         self.options = options or {}
-        self._x, self._v, self._contact, self._report = x, v, contact, report
+        self._x: Optional[Array] = x
+        self._v, self._contact, self._report = v, contact, report
         self._shape: Tuple[int, ...] = x.shape
         self._batched = batched
         self.potential, self.beside_scene = potential, beside_scene
         self._lease: Optional[_Lease] = None
 
     @classmethod
-    def _of(cls, lease: "_Lease", system: System, shape: tuple, dt: float, u: Any,
+    def _of(cls, lease: "_Lease", system: System, shape: Tuple[Any, ...], dt: float, u: Any,
             options: Dict[str, Any], batched: bool, potential: Optional[Potential] = None,
             beside_scene: bool = False) -> "Trajectory":
         """The result of a run; its arrays are made when they are asked for."""
@@ -172,20 +174,20 @@ class Trajectory:
         return made
 
     @property
-    def x(self) -> np.ndarray:
+    def x(self) -> Array:
         if self._x is None:
             lease = self._tape_lease()
             self._x = view(lease, lib.carom_rollout_positions(lease.tape.c), self._shape)
         return self._x
 
     @property
-    def v(self) -> Optional[np.ndarray]:
+    def v(self) -> Optional[Array]:
         if self._v is None and self._lease is not None:
             self._v = view(self._lease, lib.carom_rollout_velocities(self._lease.tape.c), self._shape)
         return self._v
 
     @property
-    def contact(self) -> Optional[np.ndarray]:
+    def contact(self) -> Optional[Array]:
         if self._contact is None and self._lease is not None:
             self._contact = view(self._lease, lib.carom_rollout_contacts(self._lease.tape.c),
                                  self._shape[:-2], np.bool_)
@@ -200,7 +202,7 @@ class Trajectory:
         return self._shape[0] if self._batched else 1
 
     @property
-    def t(self) -> np.ndarray:
+    def t(self) -> Array:
         return np.arange(self.steps + 1) * self.dt
 
     @property
@@ -272,7 +274,7 @@ class Trajectory:
             x0, v0, u = x0[0], v0[0], None if u is None else u[0]
         return Gradients(x0, v0, Parameters(system, theta, is_gradient=True), u, own)
 
-    def _set_impact_bars(self, tape: Tape, given: Mapping) -> List[np.ndarray]:
+    def _set_impact_bars(self, tape: Tape, given: Mapping[Any, Any]) -> List[Array]:
         written = []
         for (sample, index), parts in given.items():
             bars = lib.carom_rollout_impact_bars(tape.c, sample, index)
@@ -386,7 +388,7 @@ def run(system: System, x0: Any, v0: Any, theta: Any, u: Any, gradient: bool,
     return _run_taped(system, chosen, given, theta, x0, v0, u, batched, options)
 
 
-def _run_taped(system: System, chosen: Any, given: tuple, theta: Any, x0: Any, v0: Any, u: Any,
+def _run_taped(system: System, chosen: Any, given: Tuple[Any, ...], theta: Any, x0: Any, v0: Any, u: Any,
                batched: bool, options: Dict[str, Any]) -> Trajectory:
     batch, steps = len(x0), chosen.steps
     shape = (batch, steps + 1, *system.state_shape)

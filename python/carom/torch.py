@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
+from ._types import Array
 from .cone import cone_solve, warn_unsolved
 from .rollout import run
 from .system import Parameters, System
@@ -37,11 +38,11 @@ def _double(tensor: Any) -> torch.Tensor:
     return tensor.to(device="cpu", dtype=torch.float64)
 
 
-def _array(tensor: torch.Tensor) -> np.ndarray:
+def _array(tensor: torch.Tensor) -> Array:
     return tensor.detach().contiguous().numpy()
 
 
-def _tensor(array: Optional[np.ndarray]) -> Optional[torch.Tensor]:
+def _tensor(array: Optional[Array]) -> Optional[torch.Tensor]:
     """A tensor with a copy of its own."""
     return None if array is None else torch.from_numpy(np.array(array))
 

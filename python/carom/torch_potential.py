@@ -9,6 +9,7 @@ from typing import Any, Callable, Deque, Iterator, List, Optional, Sequence, Tup
 import numpy as np
 import torch
 
+from ._types import Array
 from .system import System
 
 # gradients whose graphs are kept in reverse: those of the four stages of a step are asked for again at once
@@ -34,7 +35,7 @@ def leaves_of(tensor: torch.Tensor) -> List[torch.Tensor]:
     return found
 
 
-def split_like(vector: Optional[np.ndarray], tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
+def split_like(vector: Optional[Array], tensors: Sequence[torch.Tensor]) -> List[torch.Tensor]:
     """A vector cut into tensors of the given shapes and types."""
     parts, first = [], 0
     for like in tensors:
@@ -48,7 +49,7 @@ def split_like(vector: Optional[np.ndarray], tensors: Sequence[torch.Tensor]) ->
 class TorchPotential:
     """V(x) [batch] of x [batch, points, dimension] as a `carom.Potential`."""
 
-    def __init__(self, energy: Energy, system: System, start: np.ndarray):
+    def __init__(self, energy: Energy, system: System, start: Array):
         if not callable(energy):
             raise TypeError(f"a potential is a module or a function of x, not {type(energy).__name__}")
         self.energy = energy
@@ -57,14 +58,14 @@ class TorchPotential:
         # arithmetic is that of the module
         self._kind = {"dtype": torch.float64 if like is None else like.dtype,
                       "device": "cpu" if like is None else like.device}
-        self._kept: Deque[Tuple[np.ndarray, torch.Tensor, torch.Tensor]] = deque(maxlen=_KEPT)
+        self._kept: Deque[Tuple[Array, torch.Tensor, torch.Tensor]] = deque(maxlen=_KEPT)
         self._in_reverse = False
         self.leaves: Tuple[torch.Tensor, ...] = tuple(part for part in own if part.requires_grad)
         start = start.reshape(-1, *system.state_shape) if start.size else start
         if start.shape[1:] == system.state_shape and np.isfinite(start).all():
             self._look(start)
 
-    def _look(self, start: np.ndarray) -> None:
+    def _look(self, start: Array) -> None:
         """What it is made of, and whether it can be relied on."""
         at, value = self._value(start)
         known = {id(part) for part in self.leaves}
@@ -79,9 +80,9 @@ class TorchPotential:
     def parameter_count(self) -> int:
         return sum(part.numel() for part in self.leaves)
 
-    def _value(self, x: np.ndarray) -> Tuple[torch.Tensor, torch.Tensor]:
+    def _value(self, x: Array) -> Tuple[torch.Tensor, torch.Tensor]:
         with torch.enable_grad():
-            at = torch.from_numpy(x).to(**self._kind).detach().requires_grad_()  # type: ignore[arg-type]
+            at = torch.from_numpy(x).to(**self._kind).detach().requires_grad_()
             value = self.energy(at)
         if not isinstance(value, torch.Tensor) or value.numel() != len(x):
             got = list(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
@@ -89,10 +90,10 @@ class TorchPotential:
                              f"[{len(x)}]")
         return at, value
 
-    def value(self, x: np.ndarray) -> np.ndarray:
+    def value(self, x: Array) -> Array:
         return _numbers(self._value(x)[1].reshape(-1))
 
-    def _gradient(self, x: np.ndarray, graph: bool) -> Tuple[torch.Tensor, torch.Tensor]:
+    def _gradient(self, x: Array, graph: bool) -> Tuple[torch.Tensor, torch.Tensor]:
         at, value = self._value(x)
         found: Optional[torch.Tensor] = None
         with torch.enable_grad():
@@ -101,13 +102,13 @@ class TorchPotential:
                                              allow_unused=True)
         return at, torch.zeros_like(at) if found is None else found
 
-    def gradient(self, x: np.ndarray) -> np.ndarray:
+    def gradient(self, x: Array) -> Array:
         at, found = self._gradient(x, self._in_reverse)
         if self._in_reverse:
             self._kept.append((x, at, found))
         return _numbers(found)
 
-    def gradient_vjp(self, x: np.ndarray, g_bar: np.ndarray) -> Any:
+    def gradient_vjp(self, x: Array, g_bar: Array) -> Any:
         at, found = next(((at, found) for asked, at, found in reversed(self._kept)
                           if asked.shape == x.shape and np.array_equal(asked, x)), (None, None))
         if at is None or found is None:
@@ -143,5 +144,5 @@ class TorchPotential:
             self._kept.clear()
 
 
-def _numbers(tensor: torch.Tensor) -> np.ndarray:
+def _numbers(tensor: torch.Tensor) -> Array:
     return tensor.detach().to(device="cpu", dtype=torch.float64).contiguous().numpy()

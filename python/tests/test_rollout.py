@@ -13,13 +13,19 @@ def setting(name, batch=2, **options):
     system = carom.System(name)
     x0, v0 = system.sample(batch, seed=7)
     if name == "billiards":
-        x0 = 1.1 * x0  # balls that touch have derivatives to one side only
+        x0 = 1.1 * x0  # the rack's balls touch exactly: derivatives to one side only
     return system, x0, v0, {"steps": STEPS.get(name, 30), **options}
 
 
 def touching(name, batch=2):
     """A state shortly before a contact: the last one before the first event of a longer motion."""
     system, x0, v0, _ = setting(name, 8)
+    if name == "billiards":
+        # the cue ball shortly before it hits the first one, off its middle
+        x0, v0 = x0[:batch], v0[:batch]
+        x0[:, 0] = x0[:, 1] - [0.0611, 0.004]
+        v0[:, 0, 0] += 0.05 * np.arange(batch)
+        return system, x0, v0
     traj = system.rollout(x0, v0, steps=300)
     assert traj.contact.any(), name
     rows = [k for k in range(8) if traj.contact[k, 1:].any()][:batch]
