@@ -91,6 +91,8 @@ def test_results_know_their_potential(cp3):
     kept = traj.vjp(traj.x)
     other.vjp(other.x)
     assert np.array_equal(traj.vjp(traj.x).potential, kept.potential)
+    with pytest.warns(carom.CaromWarning, match="energy is that of the scene"):
+        carom.view(traj)
     own.value = None
     with pytest.raises(carom.StateError, match="no method `value`"):
         traj.energy()
