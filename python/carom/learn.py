@@ -265,6 +265,16 @@ class Evaluation(Dict[str, Any]):
         self.data_x, self.data_v = part(k, k.true_x), part(k, k.true_v)
         self.report = report_of(c.report)
 
+    def __repr__(self) -> str:
+        lines = [f"Evaluation of {self.system.name}"]
+        for name, words in (("chunk", "along the chunks"), ("extended", "over longer motions")):
+            part = self.get(name) or {}
+            found = part.get("relative_error")
+            if found:
+                lines.append(f"  relative error {words}: {found['mean']:.3g} +- {found['half_width_95']:.2g} "
+                             f"({found['count']} of {part['states']} states)")
+        return "\n".join([*lines, f"  by name: {', '.join(self)}"])
+
     @property
     def error(self) -> float:
         """The relative error along the chunks: the paper's trajectory error."""
