@@ -187,9 +187,8 @@ expect 0 'runs +1 trained' reproduce scalability --tasks rope50 --quick --hidden
 holds "times" grep -qE '^\| rope50\+time \| cm-cd-clnn \| 0\.[0-9]+ \| 0.869 \|' more/scalability.md
 expect 0 'runs +1 trained' reproduce rope --tasks rope50 --models mlp-cd-clnn --train 10 "${tiny[@]}" -o more
 holds "the paper's error" grep -qE '\| 1.85e-02 \(2.5e-03\) \|' more/rope.md
-expect 0 'runs +2 trained' reproduce lcp --tasks cp3 --train 10 --steps 60 "${tiny[@]}" -o more
+expect 0 'runs +4 trained' reproduce lcp --tasks cp3 --train 10 --steps 60 "${tiny[@]}" -o more
 holds "LCP data" grep -qE '`carom train cp3 --model cm-cd-clnn .*--contact lcp' more/lcp.md
-holds "the rate of interaction networks" grep -qE '`carom train cp3 --model in-cp-sp .*--lr 0.001' more/baselines.md
 for name in lcp baselines long energy samples regularizer noise scalability rope; do
   holds "data of $name" test -s more/$name.h5
 done
