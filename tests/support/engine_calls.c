@@ -482,6 +482,11 @@ static outcome try_arrays_find(trial *t) {
   return (outcome){.harmless = carom_arrays_find(P(arrays, &none), P(name, "x")) == NULL};
 }
 
+static outcome try_arrays_note(trial *t) {
+  const carom_arrays none = {0};
+  return (outcome){.harmless = carom_arrays_note(P(arrays, &none), P(name, "plan")) == NULL};
+}
+
 static outcome try_arrays_free(trial *t) {
   carom_arrays none = {0};
   carom_arrays_free(P(arrays, &none));
@@ -713,6 +718,7 @@ const public_call engine_calls[] = {
     ROW(arrays_read, ""),
     ROW(arrays_write, ""),
     ROW(arrays_find, ""),
+    ROW(arrays_note, ""),
     ROW(arrays_free, ""),
     ROW(states_read, ""),
     ROW(states_write, ""),
