@@ -498,8 +498,8 @@ static void test_elements(void **state) {
         fixture_draw(&f, &random, 0.002);
         mechanics_set_parameters(&f.mechanics, f.theta);
         f.dynamics = draw % 2 == 0 ? CAROM_LAGRANGIAN : CAROM_HAMILTONIAN;
-        f.method =
-            (carom_integrator[]){CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER}[draw / 2 % 3];
+        f.method = (carom_integrator[]){CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER,
+                                        CAROM_RK4_SECANT}[draw / 2 % 4];
         double error = element_error(&f, e, &random);
         if (error > 1e-7) print_message("%s, %s, draw %d: %.1e\n", e->name, scenes[k], draw, error);
         worst = fmax(worst, error);

@@ -292,7 +292,7 @@ static void functions_refuse_them(void **state) {
   carom_rollout *made;
   assert_int_not_equal(carom_rollout_create(system, &rollout, 1, &made, &error), CAROM_OK);
   assert_message(&error, CAROM_INVALID_ARGUMENT,
-                 "options.integrator is 55, must be one of rk4, euler, symplectic-euler");
+                 "options.integrator is 55, must be one of rk4, euler, symplectic-euler, rk4-secant");
   carom_model_options model = carom_model_default_options(system);
   model.dynamics = (carom_dynamics)2;
   carom_model *made_model;
