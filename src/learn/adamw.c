@@ -20,14 +20,15 @@ void adamw_free(adamw *a) {
   *a = (adamw){0};
 }
 
-void adamw_step(adamw *a, const adamw_options *o, const double *gradient, double *parameters) {
-  a->steps++;
+/* Numbers first .. end - 1 of a step:
+ *   m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2
+ *   p <- p (1 - rate decay) - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon) */
+static void step_block(adamw *a, const adamw_options *o, int first, int end, const double *gradient,
+                       double *parameters) {
   // the means start at zero: the corrections undo that
   const double correction1 = 1.0 - pow(o->beta1, (double)a->steps);
   const double correction2 = sqrt(1.0 - pow(o->beta2, (double)a->steps));
-  // m <- b1 m + (1 - b1) g,  v <- b2 v + (1 - b2) g^2
-  // p <- p (1 - rate decay) - rate (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + epsilon)
-  for (int i = 0; i < a->size; i++) {
+  for (int i = first; i < end; i++) {
     const double rate = i < o->first_count ? o->first_rate : o->rate;
     const double keep = 1.0 - rate * o->weight_decay;
     const double step = rate / correction1;
@@ -37,4 +38,14 @@ void adamw_step(adamw *a, const adamw_options *o, const double *gradient, double
     const double denominator = sqrt(a->v[i]) / correction2 + o->epsilon;
     parameters[i] = parameters[i] * keep - step * a->m[i] / denominator;
   }
+}
+
+void adamw_step(adamw *a, const adamw_options *o, const double *gradient, double *parameters) {
+  // blocks do not depend on the number of threads, and so no bit does
+  enum { BLOCK = 8192 };
+  a->steps++;
+#pragma omp parallel for schedule(static) num_threads(o->threads > 1 ? o->threads : 1)
+  for (int first = 0; first < a->size; first += BLOCK)
+    step_block(a, o, first, a->size - first < BLOCK ? a->size : first + BLOCK, gradient,
+               parameters);
 }

@@ -17,6 +17,7 @@ typedef struct adamw_options {
   double weight_decay;
   int first_count;   /* the first parameters, this many, ... */
   double first_rate; /* ... have a rate of their own */
+  int threads;       /* that share a step; 0: one */
 } adamw_options;
 
 typedef struct adamw {
