@@ -40,12 +40,10 @@ typedef struct carom_model_options {
   carom_dynamics dynamics;         /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
   carom_compensation compensation; /* the scene's: that of the data */
   carom_contact_time contact_time; /* likewise */
-  carom_integrator
-      integrator;         /* CAROM_RK4_SECANT: half the evaluations of the network, the motion of
-                                      CAROM_RK4 to a third order in the forces of the potential */
-  carom_model_law law;    /* CAROM_LAW_OF_SCENE */
-  int hidden_layers;      /* of the potential network: 3 */
-  int hidden_size;        /* 256 */
+  carom_integrator integrator;     /* CAROM_RK4_SECANT, half the evaluations of CAROM_RK4 */
+  carom_model_law law;             /* CAROM_LAW_OF_SCENE */
+  int hidden_layers;               /* of the potential network: 3 */
+  int hidden_size;                 /* 256 */
   int baseline_size;      /* width of a baseline's network: 0, the paper's (256, 150, 300) */
   bool shared_properties; /* one friction and restitution for all contacts: as the scene */
   double regularizer;     /* epsilon of CMr: 0, the scene's */
