@@ -567,9 +567,11 @@ static void pair_vjp(const carom_system *s, const contact *c, const double *x,
                     &levers_bar[0], NULL);
   side_vjp(s, c->id.second, 1, -b->radius, c, at, x, block_bar, normal_bar, x_bar, &levers_bar[1],
            NULL);
-  double *radius_bar = theta_bar + s->segments[CAROM_RADIUS].offset;
-  radius_bar[c->id.first] += levers_bar[0] - gap_bar;
-  radius_bar[c->id.second] -= levers_bar[1] + gap_bar;
+  if (theta_bar != NULL) {
+    double *radius_bar = theta_bar + s->segments[CAROM_RADIUS].offset;
+    radius_bar[c->id.first] += levers_bar[0] - gap_bar;
+    radius_bar[c->id.second] -= levers_bar[1] + gap_bar;
+  }
   double distance = pair_distance(s, c->id.first, c->id.second, x);
   arm_cotangent(c, d, distance, normal_bar, gap_bar, arm_bar);
   for (int i = 0; i < d; i++) {
@@ -600,6 +602,7 @@ static void plane_vjp(const carom_system *s, const contact *c, const double *x,
   }
   for (int i = 0; i < d; i++) x0_bar[i] += gap_bar * centre * wall->normal[i];
 
+  if (theta_bar == NULL) return;
   theta_bar[s->segments[CAROM_OFFSET].offset + c->id.second] += gap_bar;
   if (b->shape == SHAPE_RIM) return; // its points are not parameters
   theta_bar[s->segments[CAROM_RADIUS].offset + c->id.first] += lever_bar - gap_bar;

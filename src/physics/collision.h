@@ -73,7 +73,7 @@ typedef struct contact {
 void contact_geometry(const carom_system *s, const contact_id *id, const double *x, contact *c,
                       arena *memory);
 
-/* x_bar += and theta_bar += (radii, corners, places of planes) from the cotangents of the blocks
+/* x_bar += and theta_bar += (radii, corners, places of planes; may be NULL) from the cotangents of the blocks
  * [point_count][dimension * dimension] and of the gap.
  * Tangents are carried along with the normal without turning about it, dt = -(t.de_n) e_n, unless c->turns: what
  * a contact does depends on the frame only up to such a turn. */
