@@ -22,8 +22,8 @@ typedef enum carom_dynamics {
 typedef enum carom_contact_model {
   CAROM_CM,  /* the cone programs with A */
   CAROM_CMR, /* the cone programs with A + epsilon I */
-  CAROM_LCP  /* a linear complementarity problem: friction in pyramids by Coulomb's law, whatever
-                `friction` says, and restitution by Newton's hypothesis (docs/theory.md, section 17) */
+  CAROM_LCP  /* a linear complementarity problem: friction in pyramids by either law, and restitution
+                by Newton's hypothesis (docs/theory.md, section 17) */
 } carom_contact_model;
 
 /* How bodies that overlap come apart (docs/theory.md, section 9). */

@@ -58,9 +58,9 @@ CAROM_API carom_status carom_trainer_options_check(const carom_trainer_options *
 
 /* A friction or restitution that a search moved. */
 typedef struct carom_move {
-  char name[96];                  /* "friction", "restitution/a|ground"; "mass_scale" (CMr) */
-  double from, to;                /* mass_scale: a factor on all masses and the potential */
-  int chunks;                     /* training chunks whose prediction meets the contact */
+  char name[96];   /* "friction", "restitution/a|ground"; "mass_scale", "regularizer" (CMr) */
+  double from, to; /* mass_scale: a factor on all masses and the potential */
+  int chunks;      /* training chunks whose prediction meets the contact */
   double loss_before, loss_after; /* of these */
 } carom_move;
 
@@ -69,7 +69,8 @@ typedef struct carom_epoch {
   int epoch;              /* 1 for the first */
   double loss;            /* mean over the epoch's batches, each before its update */
   double validation_loss; /* after the epoch; NaN without validation chunks */
-  bool best;              /* the lowest validation loss so far (loss, without validation chunks) */
+  bool best; /* the lowest validation loss so far (loss, without validation chunks); with
+                             estimate_states no more than its standard error above that */
   double learning_rate;
   double gradient_norm; /* of the last batch */
   int moves;            /* of frictions and restitutions, by a search before the epoch */
@@ -114,7 +115,7 @@ typedef struct carom_trainer_info {
   double position_noise, velocity_noise; /* deviations of the data; 0 unless states are estimated */
   double noise_scale;                    /* deviation of the residuals by these, at least 1 */
   bool
-      stands_still; /* options.patience epochs have passed since the best one: nothing is left to do */
+      stands_still; /* options.patience epochs have passed since the lowest loss: nothing is left to do */
 } carom_trainer_info;
 
 CAROM_API carom_trainer_info carom_trainer_describe(const carom_trainer *trainer);

@@ -193,6 +193,7 @@ static void set_units(carom_model *m) {
   velocity_network *n = &m->change;
   n->length = m->length;
   n->speed = m->speed;
+  n->dt = o->dt;
   n->body_lengths = m->body_lengths;
   if (o->baseline != CAROM_BASELINE_IN) return;
   // the scene's masses by their harmonic mean; forces by the change of velocity that they make in dt

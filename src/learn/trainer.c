@@ -444,6 +444,17 @@ static carom_status compare_ranks(const carom_trainer *t, carom_error *error) {
                    t->state.epochs_done + 1);
 }
 
+/* By how much the loss of an epoch may be above the lowest and still be as good. Without noise nothing is. With
+ * noise the loss of so many numbers, a mean of squares of normal ones, has a standard error, and the lowest of
+ * hundreds of epochs is low by luck, while later epochs, at lower rates, are nearer to the minimum: the rule of
+ * one standard error (Breiman and others). */
+static double best_margin(const carom_trainer *t) {
+  if (!t->estimated.on) return 0;
+  const carom_chunks *chunks =
+      t->dataset->validation.count > 0 ? &t->dataset->validation : &t->dataset->train;
+  return sqrt(2.0 / ((double)chunks->count * chunks->states * t->estimated.shape.size));
+}
+
 // closes the epoch under way: the state is that of the next one's beginning
 static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   training_state *s = &t->state;
@@ -456,10 +467,16 @@ static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   carom_report_add(&result->report, &s->report);
   const bool validated = t->dataset->validation.count > 0;
   const double judged = validated ? result->validation_loss : result->loss;
-  result->best = judged < s->best_loss;
+  const double lowest = s->lowest_epoch > 0 ? s->lowest_loss : s->best_loss;
+  const bool lower = judged < lowest;
+  result->best = lower || judged < lowest + best_margin(t);
   *s = (training_state){.epochs_done = result->epoch,
                         .best_loss = result->best ? judged : s->best_loss,
-                        .best_epoch = result->best ? result->epoch : s->best_epoch};
+                        .best_epoch = result->best ? result->epoch : s->best_epoch,
+                        .lowest_loss = lower ? judged : lowest,
+                        .lowest_epoch = lower                 ? result->epoch
+                                        : s->lowest_epoch > 0 ? s->lowest_epoch
+                                                              : s->best_epoch};
 }
 
 static double seconds_now(void) {
@@ -483,10 +500,11 @@ carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, ca
   return error_clear(error);
 }
 
-/* Whether as many epochs as the training has patience for have passed since the best. */
+/* Whether as many epochs as the training has patience for have passed since the lowest loss. */
 static bool stands_still(const carom_trainer *t) {
   const training_state *s = &t->state;
-  return t->options.patience > 0 && s->epochs_done - s->best_epoch >= t->options.patience;
+  const int last = s->lowest_epoch > 0 ? s->lowest_epoch : s->best_epoch;
+  return t->options.patience > 0 && s->epochs_done - last >= t->options.patience;
 }
 
 carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback, void *user,

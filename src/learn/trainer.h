@@ -27,6 +27,8 @@ typedef struct training_state {
   double search_loss_before, search_loss_after; /* training loss around them; 0 without */
   double best_loss;                             /* INFINITY before the first epoch has ended */
   int best_epoch;                               /* 0 before that */
+  double lowest_loss; /* which may be that of another epoch, where states are estimated */
+  int lowest_epoch;   /* 0 before that, and in files of earlier versions: the best one */
 } training_state;
 
 struct carom_trainer {

@@ -1,6 +1,7 @@
 /* What touches at a state, and which impulses act there (carom/contacts.h). */
 #include "base/error.h"
 #include "base/size.h"
+#include "base/vector.h"
 #include "contact/contact_event.h"
 #include "physics/constraint_projection.h"
 #include "physics/integrator.h"
@@ -150,12 +151,6 @@ static void list_acting(void *user) {
 
 /* ---- the interface --------------------------------------------------------------------------- */
 
-static bool all_finite(const double *values, int count) {
-  for (int i = 0; i < count; i++)
-    if (!isfinite(values[i])) return false;
-  return true;
-}
-
 static carom_status run_query(contact_query *q, void (*answer)(void *user), carom_error *error) {
   arena_init(&q->memory);
   const bool ready = q->options == NULL || mechanics_init(&q->mechanics, q->system);
@@ -177,7 +172,7 @@ carom_status carom_system_contacts(const carom_system *system, const double *x, 
   if (isnan(margin) || margin == -INFINITY)
     return error_set(error, CAROM_INVALID_ARGUMENT, "margin is %g, must be a number or INFINITY",
                      margin);
-  if (!all_finite(x, system->coordinate_count))
+  if (!vector_is_finite(x, system->coordinate_count))
     return error_set(error, CAROM_INVALID_DATA, "the state has a number that is not finite");
   contact_query q = {.system = system, .list = list};
   contact_list_init(&q.active);
@@ -198,9 +193,9 @@ static carom_status check_step(const carom_system *s, const carom_rollout_option
   if (status == CAROM_OK && theta != NULL) status = carom_parameters_check(s, theta, error);
   if (status != CAROM_OK) return status;
   const int size = s->coordinate_count;
-  if (!all_finite(x, size) || !all_finite(v, size))
+  if (!vector_is_finite(x, size) || !vector_is_finite(v, size))
     return error_set(error, CAROM_INVALID_DATA, "the state has a number that is not finite");
-  if (u != NULL && !all_finite(u, s->control_size))
+  if (u != NULL && !vector_is_finite(u, s->control_size))
     return error_set(error, CAROM_INVALID_DATA, "the controls have a number that is not finite");
   return CAROM_OK;
 }
