@@ -122,6 +122,18 @@ static carom_status initialise(carom_model *m, carom_error *error) {
   return status;
 }
 
+potential_parts model_potential_parts(const carom_model *m) {
+  const int elastic = 2 * m->potential.elastic_count, output = m->options.hidden_size + 1;
+  return (potential_parts){{m->network, m->parameter_count - output}, {elastic, output}};
+}
+
+double model_mass_scale(const carom_model *m) {
+  if (m->options.contact != CAROM_CMR || m->regularizer >= 0 || model_takes_pairs(m)) return 1;
+  double sum = 0;
+  for (int i = 0; i < m->system->body_count; i++) sum += m->parameters[m->mass + i];
+  return fmin(1, exp(sum / m->system->body_count));
+}
+
 /* theta = (log m, log moment + 2 log length, max(p, 0), clip(p / 6 + 1/2, 0, 1), softplus(p), ...) */
 void model_expand(const carom_model *m, double *theta) {
   const carom_system *s = m->system;
