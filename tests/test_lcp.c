@@ -279,7 +279,8 @@ static void check_random_contacts(void) {
   }
   // b = Jv is in the range of A: there is a solution; with a target there need not be
   print_message("%d of %d without a target not solved\n", failed_still, 5 * count * 2 / 3);
-  assert_true(failed_still <= 5 * count / 500);
+  // 4 of 2000 by Coulomb's law, 8 where multiply and add are rounded apart
+  assert_true(failed_still <= 5 * count / 300);
   assert_true(failed_all <= 5 * count / 40);
 }
 
