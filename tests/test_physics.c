@@ -417,6 +417,7 @@ static void test_folded_rope(void **state) {
   const double gravity[3] = {0};
   carom_system *s = make_rope(3, gravity);
   double x[ROPE_POINTS * 3] = {0}, x_bar[ROPE_POINTS * 3] = {0};
+  double *theta_bar = calloc((size_t)s->parameter_count, sizeof(double));
   for (int i = 0; i < ROPE_POINTS; i++) x[i * 3 + 1] = i % 2 == 0 ? 0.05 : 0;
   contact_id id = {.kind = CONTACT_LIMIT};
   contact c;
@@ -438,8 +439,9 @@ static void test_folded_rope(void **state) {
   // derivatives are numbers
   double block_bar[18];
   for (int i = 0; i < 18; i++) block_bar[i] = i % 5 - 2;
-  contact_geometry_vjp(s, &c, x, block_bar, 1, x_bar);
+  contact_geometry_vjp(s, &c, x, block_bar, 1, x_bar, theta_bar);
   for (int i = 0; i < ROPE_POINTS * 3; i++) assert_true(isfinite(x_bar[i]));
+  free(theta_bar);
   arena_free(&memory);
   carom_system_destroy(s);
 }

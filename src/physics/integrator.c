@@ -4,6 +4,7 @@
 
 #include "base/size.h"
 #include "base/vector.h"
+#include "physics/drag.h"
 
 /* Stage s evaluates at z + h sum_{r<s} advance_sr k_r; the step ends at z + h sum_s weight_s k_s. */
 typedef struct tableau {
@@ -107,6 +108,8 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
   for (int i = 0; c->u != NULL && i < count; i++)
     controls_apply(in->mechanics->system, record->x[stage] + i * d_size,
                    c->u + (size_t)i * c->stride, gradient + i * d_size);
+  for (int i = 0; in->mechanics->drags && i < count; i++)
+    drag_apply(in->mechanics, record->v[stage] + i * d_size, gradient + i * d_size);
   for (int i = 0; i < count; i++)
     dynamics_eval(in->mechanics, in->dynamics, record->x[stage] + i * d_size,
                   record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
@@ -245,6 +248,9 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
     controls_apply_vjp(in->mechanics->system, record->x[stage] + i * size,
                        c->u + (size_t)i * c->stride, gradient_bar + i * size, sx_bar + i * size,
                        c->u_bar != NULL ? c->u_bar + (size_t)i * c->stride : NULL);
+  for (int i = 0; i < count; i++)
+    drag_apply_vjp(in->mechanics, record->v[stage] + i * size, gradient_bar + i * size,
+                   sv_bar + i * size, theta_bar);
   if (record->watch != NULL) record->watch->dynamics += stopwatch_read(record->watch) - start;
 }
 
