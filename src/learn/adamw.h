@@ -25,6 +25,7 @@ typedef struct adamw_options {
   double first_rate; /* ... have a rate of their own */
   int part_count;
   const adamw_part *parts; /* [part_count] in their order, apart from each other */
+  int threads;             /* that share a step; 0: one */
 } adamw_options;
 
 typedef struct adamw {

@@ -216,7 +216,9 @@ static void set_units(carom_model *m) {
 }
 
 int model_shard_size(const carom_model *m) {
-  const int relations = m->change.graph.count;
+  // rows of a perceptron are samples
+  const bool perceptron = m->options.baseline == CAROM_BASELINE_MLP_CLNN;
+  const int relations = perceptron ? 0 : m->change.graph.count;
   const int most = relations > 0 ? LEARN_ROWS / relations : LEARN_SHARD;
   return most < 1 ? 1 : most < LEARN_SHARD ? most : LEARN_SHARD;
 }

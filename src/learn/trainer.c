@@ -284,7 +284,8 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
                              .beta1 = o->beta1,
                              .beta2 = o->beta2,
                              .epsilon = o->epsilon,
-                             .weight_decay = o->weight_decay};
+                             .weight_decay = o->weight_decay,
+                             .threads = m->training.batch.thread_count};
   // the bias of the potential's output layer adds a constant to it: there is nothing to learn about it,
   // and it does not decay
   const double kept = m->constant >= 0 ? m->parameters[m->constant] : 0;
