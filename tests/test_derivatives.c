@@ -25,6 +25,7 @@ typedef struct fixture {
   mechanics mechanics;
   double *theta, *x, *v, *g; /* inputs; g is a free force */
   double *theta_bar, *x_bar, *v_bar, *g_bar;
+  double dt_bar;  /* of the length of a time step */
   double *weight; /* [2D + rows] functional */
   carom_rollout_options options;
   carom_dynamics dynamics;
@@ -242,7 +243,8 @@ static void step_gradient(fixture *f) {
   integrator_step(&in, 1, x, v, &record, &f->memory);
   memcpy(f->x_bar, f->weight, sizeof(double) * (size_t)n);
   memcpy(f->v_bar, f->weight + n, sizeof(double) * (size_t)n);
-  integrator_step_vjp(&in, 1, &record, f->x_bar, f->v_bar, f->theta_bar, f->theta_bar, NULL,
+  f->dt_bar = 0;
+  integrator_step_vjp(&in, 1, &record, f->x_bar, f->v_bar, f->theta_bar, f->theta_bar, &f->dt_bar,
                       &f->memory);
 }
 
@@ -460,6 +462,8 @@ static double element_error(fixture *f, const element *e, rng *random) {
   if (e->x) worst = fmax(worst, input_error(f, e, f->x, f->x_bar, n, random));
   if (e->v) worst = fmax(worst, input_error(f, e, f->v, f->v_bar, n, random));
   if (e->g) worst = fmax(worst, input_error(f, e, f->g, f->g_bar, n, random));
+  if (e->value == step_value)
+    worst = fmax(worst, input_error(f, e, &f->options.dt, &f->dt_bar, 1, random));
   for (int k = 0; e->theta && k < CAROM_SEGMENT_COUNT; k++)
     worst = fmax(worst, input_error(f, e, f->theta + s->segments[k].offset,
                                     f->theta_bar + s->segments[k].offset, s->segments[k].size,
@@ -503,8 +507,8 @@ static void test_elements(void **state) {
         fixture_draw(&f, &random, 0.002);
         mechanics_set_parameters(&f.mechanics, f.theta);
         f.dynamics = draw % 2 == 0 ? CAROM_LAGRANGIAN : CAROM_HAMILTONIAN;
-        f.method =
-            (carom_integrator[]){CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER}[draw / 2 % 3];
+        f.method = (carom_integrator[]){CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER,
+                                        CAROM_RK4_SECANT}[draw / 2 % 4];
         double error = element_error(&f, e, &random);
         if (error > 1e-7) print_message("%s, %s, draw %d: %.1e\n", e->name, scenes[k], draw, error);
         worst = fmax(worst, error);

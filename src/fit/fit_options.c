@@ -7,7 +7,7 @@ static const char *const velocity_choices[] = {"given",   "next",     "previous"
                                                "central", "estimate", NULL};
 
 static const option_field fields[] = {
-    {OPTION(carom_fit_options, piece), OPTION_RANGE(2, 1000000), .value = 10, .flag = "piece",
+    {OPTION(carom_fit_options, piece), OPTION_RANGE(2, 1000000), .value = 60, .flag = "piece",
      .argument = "N", .heading = "Fit",
      .help = "states of a piece of a trajectory, whose first state is an unknown"},
     {OPTION(carom_fit_options, join), OPTION_RANGE(0, 1e6), .value = 0.01, .flag = "join",
