@@ -52,6 +52,8 @@ carom_status overlap_note(shooting *sh, int states, verdict *v, carom_error *err
   const carom_system *s = sh->system;
   const double noise =
       fmin(sh->noise[CAROM_CHANNEL_POSITION], scatter_of(sh, states)) * sh->measure.scale;
+  // where contacts act at the end of time steps, overlaps are part of the motion
+  if (sh->step.contact_time != CAROM_CONTACT_TIME_EVENT) return CAROM_OK;
   contact_list list;
   contact_list_init(&list);
   worst w = {0, 0, 0};
