@@ -1,6 +1,7 @@
 /* carom fit: numbers of a scene with their uncertainty, from measured trajectories. */
 #include "cli/arguments.h"
 #include "cli/commands.h"
+#include "cli/fit_compare.h"
 #include "cli/given_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
@@ -13,7 +14,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { KEY_DATA = 512, KEY_UNKNOWN, KEY_USE, KEY_HOLD_OUT, KEY_TEST, KEY_JSON, WORST = 5 };
+enum {
+  KEY_DATA = 512,
+  KEY_UNKNOWN,
+  KEY_USE,
+  KEY_HOLD_OUT,
+  KEY_TEST,
+  KEY_COMPARE,
+  KEY_JSON,
+  WORST = 5,
+  MOST_HYPOTHESES = 8
+};
 
 /* Trajectories first to last of the data. */
 typedef struct range {
@@ -22,6 +33,8 @@ typedef struct range {
 
 typedef struct arguments {
   const char *scene, *data, *unknown, *test, *output;
+  const char *others[MOST_HYPOTHESES];
+  int other_count;
   range use, hold_out;
   given_options fit, rollout;
   bool json;
@@ -42,6 +55,11 @@ static const struct argp_option options[] = {
     {"hold-out", KEY_HOLD_OUT, "A-B", 0,
      "predict trajectories A to B of the data, which are not fitted", 0},
     {"test", KEY_TEST, "FILE", 0, "predict the trajectories of FILE", 0},
+    {"compare", KEY_COMPARE, "LIST", 0,
+     "fit these unknowns too, and show both side by side: BIC, and errors of what was held out. "
+     "May "
+     "be given several times",
+     0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
     {0}};
 
@@ -72,6 +90,11 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_USE: a->use = parse_range(state, "--use", text); return 0;
     case KEY_HOLD_OUT: a->hold_out = parse_range(state, "--hold-out", text); return 0;
     case KEY_TEST: a->test = text; return 0;
+    case KEY_COMPARE:
+      if (a->other_count == MOST_HYPOTHESES)
+        argp_error(state, "--compare: at most %d times", MOST_HYPOTHESES);
+      a->others[a->other_count++] = text;
+      return 0;
     case KEY_JSON: a->json = true; return 0;
     case 'o': a->output = text; return 0;
     case ARGP_KEY_ARG: parse_argument(state, "scene", text, &a->scene); return 0;
@@ -98,14 +121,12 @@ typedef struct work {
   carom_system *system;
   carom_trajectories data, test;
   carom_dataset *chunks; /* where the data is a data set */
-  carom_fit *fit;
-  carom_fit_prediction prediction;
-  bool predicted;
+  int count;
+  hypothesis all[1 + MOST_HYPOTHESES]; /* what was asked for, then those it is compared with */
 } work;
 
 static void work_free(work *w) {
-  carom_fit_prediction_free(&w->prediction);
-  carom_fit_destroy(w->fit);
+  for (int k = 0; k <= MOST_HYPOTHESES; k++) hypothesis_free(&w->all[k]);
   if (w->chunks == NULL) carom_trajectories_free(&w->data);
   carom_trajectories_free(&w->test);
   carom_dataset_destroy(w->chunks);
@@ -170,20 +191,35 @@ static carom_status choose(const arguments *a, const carom_trajectories *all,
   return part_of(all, "--use", use, used, error);
 }
 
-static carom_status predict(const arguments *a, work *w, carom_error *error) {
-  carom_trajectories part;
-  carom_status status = CAROM_OK;
-  if (a->test != NULL) {
-    status = carom_trajectories_read_measured(w->system, a->test, &w->test, error);
-    part = w->test;
-  } else if (a->hold_out.last >= 0) {
-    status = part_of(&w->data, "--hold-out", a->hold_out, &part, error);
-  } else {
-    return CAROM_OK;
-  }
-  if (status == CAROM_OK) status = carom_fit_predict(w->fit, &part, &w->prediction, error);
-  w->predicted = status == CAROM_OK;
+// trajectories that were held out; none: nothing to predict
+static carom_status held_out(const arguments *a, work *w, carom_trajectories *part, bool *any,
+                             carom_error *error) {
+  *any = a->test != NULL || a->hold_out.last >= 0;
+  if (a->test == NULL)
+    return *any ? part_of(&w->data, "--hold-out", a->hold_out, part, error) : CAROM_OK;
+  carom_status status = carom_trajectories_read_measured(w->system, a->test, &w->test, error);
+  *part = w->test;
   return status;
+}
+
+/* What all hypotheses share. */
+typedef struct setting {
+  const carom_trajectories *used;
+  const carom_rollout_options *simulation;
+  const carom_fit_options *how;
+  progress *bar;
+  bool quiet;
+} setting;
+
+static carom_status run_one(const setting *s, const carom_system *system, hypothesis *h,
+                            carom_error *error) {
+  carom_status status =
+      carom_fit_create(system, s->used, h->unknown, s->simulation, s->how, &h->fit, error);
+  for (int k = 0; status == CAROM_OK && k < carom_fit_finding_count(h->fit); k++) {
+    const carom_finding *f = carom_fit_finding(h->fit, k);
+    if (f->warning && !s->quiet) progress_line(s->bar, "carom fit: warning: %s", f->text);
+  }
+  return status == CAROM_OK ? carom_fit_run(h->fit, error) : status;
 }
 
 static carom_status run(const arguments *a, work *w, carom_error *error) {
@@ -199,16 +235,20 @@ static carom_status run(const arguments *a, work *w, carom_error *error) {
   how.progress = progress_update;
   how.progress_user = &bar;
   interrupt_install();
-  carom_trajectories used;
+  carom_trajectories used, part;
+  setting s = {&used, &simulation, &how, &bar, a->general.quiet};
+  bool any = false;
   status = choose(a, &w->data, &used, error);
-  if (status == CAROM_OK)
-    status = carom_fit_create(w->system, &used, a->unknown, &simulation, &how, &w->fit, error);
-  for (int k = 0; status == CAROM_OK && k < carom_fit_finding_count(w->fit); k++) {
-    const carom_finding *f = carom_fit_finding(w->fit, k);
-    if (f->warning && !a->general.quiet) progress_line(&bar, "carom fit: warning: %s", f->text);
+  if (status == CAROM_OK) status = held_out(a, w, &part, &any, error);
+  for (int k = 0; k <= a->other_count && status == CAROM_OK; k++) {
+    hypothesis *h = &w->all[k];
+    h->unknown = k == 0 ? a->unknown : a->others[k - 1];
+    s.quiet = a->general.quiet || k > 0; // findings are about the data, the same for all
+    status = run_one(&s, w->system, h, error);
+    if (status == CAROM_OK && any) status = carom_fit_predict(h->fit, &part, &h->prediction, error);
+    h->predicted = any && status == CAROM_OK;
+    w->count = k + 1;
   }
-  if (status == CAROM_OK) status = carom_fit_run(w->fit, error);
-  if (status == CAROM_OK) status = predict(a, w, error);
   progress_end(&bar);
   return status;
 }
@@ -220,11 +260,12 @@ static json_t *estimates_json(const carom_fit_result *r) {
   for (int k = 0; k < r->estimate_count; k++) {
     const carom_fit_estimate *e = &r->estimates[k];
     json_array_append_new(
-        array, json_pack("{ss so so so so so so sb sb sb}", "name", e->name, "value",
-                         json_number(e->value), "deviation", json_number(e->deviation), "low",
-                         json_number(e->low), "high", json_number(e->high), "start",
-                         json_number(e->start), "scene", json_number(e->scene), "determined",
-                         e->determined, "at_border", e->at_border, "derived", e->derived));
+        array,
+        json_pack("{ss so so so so so so sb sb sb sb}", "name", e->name, "value",
+                  json_number(e->value), "deviation", json_number(e->deviation), "low",
+                  json_number(e->low), "high", json_number(e->high), "start", json_number(e->start),
+                  "scene", json_number(e->scene), "determined", e->determined, "at_border",
+                  e->at_border, "derived", e->derived, "profiled", e->profiled));
   }
   return array;
 }
@@ -265,13 +306,13 @@ static json_t *trajectories_json(const carom_fit_result *r) {
 }
 
 static json_t *describe(const arguments *a, const work *w) {
-  const carom_fit_result *r = carom_fit_result_of(w->fit);
+  const carom_fit_result *r = carom_fit_result_of(w->all[0].fit);
   json_t *notes = json_array(), *findings = json_array();
   for (int k = 0; k < r->note_count; k++)
     json_array_append_new(
         notes, json_pack("{sb ss}", "warning", r->notes[k].warning, "text", r->notes[k].text));
-  for (int k = 0; k < carom_fit_finding_count(w->fit); k++)
-    json_array_append_new(findings, json_string(carom_fit_finding(w->fit, k)->text));
+  for (int k = 0; k < carom_fit_finding_count(w->all[0].fit); k++)
+    json_array_append_new(findings, json_string(carom_fit_finding(w->all[0].fit, k)->text));
   json_t *root = json_pack("{ss ss ss so so so so so so so so si si so so}", "scene", a->scene,
                            "data", a->data, "unknown", a->unknown, "estimates", estimates_json(r),
                            "correlation", correlation_json(r), "channels", channels_json(r),
@@ -281,8 +322,10 @@ static json_t *describe(const arguments *a, const work *w) {
                                      json_number(r->shift[2])),
                            "pieces", r->pieces, "iterations", r->iterations, "log_likelihood",
                            json_number(r->log_likelihood), "bic", json_number(r->bic));
-  if (root == NULL || !w->predicted) return root;
-  const carom_fit_prediction *p = &w->prediction;
+  if (root != NULL && w->count > 1)
+    json_object_set_new(root, "hypotheses", hypotheses_json(w->all, w->count));
+  if (root == NULL || !w->all[0].predicted) return root;
+  const carom_fit_prediction *p = &w->all[0].prediction;
   json_object_set_new(
       root, "prediction",
       json_pack("{si so so so so}", "trajectories", p->count, "position",
@@ -298,11 +341,11 @@ static carom_status write_all(const arguments *a, const work *w, carom_error *er
   if (mkdir(a->output, 0777) != 0 && errno != EEXIST)
     return carom_error_set(error, CAROM_FILE_ERROR, "%s: cannot be made: %s", a->output,
                            strerror(errno));
-  const carom_fit_result *r = carom_fit_result_of(w->fit);
+  const carom_fit_result *r = carom_fit_result_of(w->all[0].fit);
   snprintf(path, sizeof path, "%s/parameters.h5", a->output);
   carom_status status = carom_parameters_write(w->system, r->theta, path, error);
   snprintf(path, sizeof path, "%s/fit.h5", a->output);
-  if (status == CAROM_OK) status = carom_fit_write(w->fit, path, error);
+  if (status == CAROM_OK) status = carom_fit_write(w->all[0].fit, path, error);
   if (status != CAROM_OK) return status;
   snprintf(path, sizeof path, "%s/fit.json", a->output);
   json_t *root = describe(a, w);
@@ -319,12 +362,37 @@ static void print_estimate(const carom_fit_estimate *e) {
     printf("%10s  [%11.6g, %11.6g]", "", e->low, e->high);
   else
     printf("%10.2g  [%11.6g, %11.6g]", e->deviation, e->low, e->high);
-  printf(" %11.6g%s\n", e->scene, e->at_border ? "  at its border" : e->derived ? "  derived" : "");
+  printf(" %11.6g%s\n", e->scene,
+         e->at_border && e->profiled ? "  at its border, profile"
+         : e->at_border              ? "  at its border"
+         : e->derived                ? "  derived"
+                                     : "");
 }
 
-// pairs that are hard to tell apart
+/* The whole matrix where it is small, else the pairs that are hard to tell apart. */
+static void print_matrix(const carom_fit_result *r) {
+  int p = r->unknown_count;
+  printf("\n  %-28s", "correlation");
+  for (int j = 0; j < p; j++) printf(" %7d", j + 1);
+  putchar('\n');
+  for (int i = 0; i < p; i++) {
+    printf("  %2d %-25s", i + 1, r->estimates[i].name);
+    for (int j = 0; j <= i; j++)
+      if (r->estimates[i].determined && r->estimates[j].determined)
+        printf(" %+7.3f", r->correlation[i * p + j]);
+      else
+        printf(" %7s", "-");
+    putchar('\n');
+  }
+}
+
 static void print_correlations(const carom_fit_result *r) {
+  enum { SMALL = 8 };
   int p = r->unknown_count, shown = 0;
+  if (p > 1 && p <= SMALL) {
+    print_matrix(r);
+    return;
+  }
   for (int i = 0; i < p; i++)
     for (int j = 0; j < i; j++) {
       double c = r->correlation[i * p + j];
@@ -337,13 +405,13 @@ static void print_correlations(const carom_fit_result *r) {
 }
 
 static void print_text(const arguments *a, const work *w) {
-  const carom_fit_result *r = carom_fit_result_of(w->fit);
+  const carom_fit_result *r = carom_fit_result_of(w->all[0].fit);
   printf("scene          %s\n", a->scene);
   printf("data           %s: %d trajectories in %d pieces, %d iterations\n", a->data,
          r->trajectory_count, r->pieces, r->iterations);
-  for (int k = 0; k < carom_fit_finding_count(w->fit); k++)
-    if (!carom_fit_finding(w->fit, k)->warning)
-      printf("               %s\n", carom_fit_finding(w->fit, k)->text);
+  for (int k = 0; k < carom_fit_finding_count(w->all[0].fit); k++)
+    if (!carom_fit_finding(w->all[0].fit, k)->warning)
+      printf("               %s\n", carom_fit_finding(w->all[0].fit, k)->text);
   printf("\n  %-28s %13s %10s  %-27s %11s\n", "unknown", "value", "deviation", "95 % interval",
          "scene");
   for (int k = 0; k < r->estimate_count; k++) print_estimate(&r->estimates[k]);
@@ -364,13 +432,15 @@ static void print_text(const arguments *a, const work *w) {
            r->trajectories[k].trajectory, r->trajectories[k].deviation,
            r->trajectories[k].outliers);
   printf("\nlikelihood     log %.6g, BIC %.6g\n", r->log_likelihood, r->bic);
-  if (w->predicted)
+  if (w->all[0].predicted)
     printf(
         "predicted      %d trajectories over their whole length: position %.4g +- %.2g, angle "
         "%.4g +- %.2g degrees\n",
-        w->prediction.count, w->prediction.position_mean, w->prediction.position_deviation,
-        w->prediction.angle_mean * 180 / 3.14159265358979323846,
-        w->prediction.angle_deviation * 180 / 3.14159265358979323846);
+        w->all[0].prediction.count, w->all[0].prediction.position_mean,
+        w->all[0].prediction.position_deviation,
+        w->all[0].prediction.angle_mean * 180 / 3.14159265358979323846,
+        w->all[0].prediction.angle_deviation * 180 / 3.14159265358979323846);
+  if (w->count > 1) hypotheses_print(w->all, w->count);
   if (a->output != NULL) printf("written        %s/fit.json, fit.h5, parameters.h5\n", a->output);
 }
 
@@ -395,7 +465,7 @@ int command_fit(int argc, char **argv) {
   if (status != CAROM_OK) {
     code = report_failure("fit", &error);
   } else {
-    report_unsolved("fit", &carom_fit_result_of(w.fit)->report);
+    report_unsolved("fit", &carom_fit_result_of(w.all[0].fit)->report);
     if (a.json)
       print_json(describe(&a, &w));
     else

@@ -14,6 +14,10 @@ carom_status page_add_file(page *p, const char *path, const motion_choice *choic
 carom_status page_add_run(page *p, const char *folder, const motion_choice *choice,
                           carom_error *error);
 
+/* The folder of a fit: its estimates, correlations, residuals. */
+bool page_is_fit(const char *folder);
+carom_status page_add_fit(page *p, const char *folder, carom_error *error);
+
 /* Whichever of these it is. A folder without config.json is searched for runs. */
 carom_status page_add_input(page *p, const char *path, const motion_choice *choice,
                             carom_error *error);

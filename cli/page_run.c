@@ -453,6 +453,7 @@ carom_status page_add_input(page *p, const char *path, const motion_choice *choi
   struct stat found;
   if (stat(path, &found) == 0 && S_ISDIR(found.st_mode)) {
     if (is_run(path)) return page_add_run(p, path, choice, error);
+    if (page_is_fit(path)) return page_add_fit(p, path, error);
     const int before = p->count;
     const carom_status status = add_runs_below(p, path, choice, 0, error);
     if (status != CAROM_OK || p->count > before) return status;

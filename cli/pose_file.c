@@ -1,6 +1,7 @@
 #include "cli/pose_file.h"
 
 #include "cli/csv_table.h"
+#include "cli/npz_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -28,6 +29,8 @@ typedef struct maker {
   carom_trajectories *data;
   int room, capacity; /* trajectories, and states of each, that there is room for */
   bool has_velocity;  /* of all trajectories so far */
+  int *
+      rows; /* of each state of the trajectory to come, -1: it is missing; NULL: one after the other */
   carom_error *error;
 } maker;
 
@@ -158,7 +161,9 @@ static carom_status add_trajectory(maker *m, const track *tracks, int states) {
   for (int b = 0; b < m->info.body_count; b++) {
     for (int k = 0; k < states; k++) {
       size_t place = start + (size_t)k * size + (size_t)first;
-      put_pose(m, &tracks[b], b, k, data->x + place, velocities ? data->v + place : NULL);
+      int row = m->rows != NULL ? m->rows[k] : k;
+      if (row < 0) continue; // not a number, as all that there is room for
+      put_pose(m, &tracks[b], b, row, data->x + place, velocities ? data->v + place : NULL);
     }
     first += data->dimension * (carom_system_body_is_rigid(m->system, b) ? data->dimension + 1 : 1);
   }
@@ -225,23 +230,65 @@ static track csv_track(const maker *m, const csv_table *table, int body, int row
   return t;
 }
 
-// times must be equally spaced: their step
-static carom_status csv_dt(maker *m, const csv_table *table, int row, int states) {
-  int place = csv_column(table, "t");
-  if (place < 0 || states < 2) return set_dt(m, 0);
-  const double *t = table->values + (size_t)row * (size_t)table->column_count + place;
-  size_t stride = (size_t)table->column_count;
-  double dt = (t[(size_t)(states - 1) * stride] - t[0]) / (states - 1);
-  for (int k = 1; k < states; k++) {
-    double step = t[(size_t)k * stride] - t[(size_t)(k - 1) * stride];
-    if (!(fabs(step - dt) <= 0.02 * fabs(dt)))
+static int by_size(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// the median of the time steps; 0 if memory is short
+static double usual_step(const double *t, size_t stride, int states) {
+  double *steps = malloc(sizeof(double) * (size_t)states), usual = 0;
+  if (steps == NULL) return 0;
+  for (int k = 1; k < states; k++)
+    steps[k - 1] = t[(size_t)k * stride] - t[(size_t)(k - 1) * stride];
+  qsort(steps, (size_t)states - 1, sizeof(double), by_size);
+  usual = steps[(states - 2) / 2];
+  free(steps);
+  return usual;
+}
+
+/* Times are multiples of a step; where some are left out, states are missing: m->rows says which. *states becomes
+ * how many there are with those. `place` of the first one is a number of `what`. */
+static carom_status check_times(maker *m, const double *t, size_t stride, const char *what,
+                                int place, int *states) {
+  enum { MOST_MISSING = 1000000 };
+  const int given = *states;
+  if (given < 2 || m->units->dt > 0) return set_dt(m, 0);
+  const double dt = usual_step(t, stride, given);
+  for (int k = 1, now = 0; k < given; k++) {
+    double step = t[(size_t)k * stride] - t[(size_t)(k - 1) * stride], times = step / dt;
+    if (!(dt > 0) || !(times > 0.5) || !(fabs(times - round(times)) <= 0.02) ||
+        now + times > MOST_MISSING)
       return carom_error_set(
           m->error, CAROM_INVALID_DATA,
-          "%s: row %d: a time step of %g among steps of %g; states must be equally "
-          "spaced: resample them, and leave rows empty where states are missing",
-          m->path, row + k + 2, step, dt);
+          "%s: %s %d: a time step of %g among steps of %g, which is no multiple of them; "
+          "resample the states at equal steps (or give --dt H if the times are wrong)",
+          m->path, what, place + k, step, dt);
+    now += (int)lround(times);
+    *states = now + 1;
   }
-  return set_dt(m, dt);
+  if (*states > given) {
+    m->rows = malloc(sizeof(int) * (size_t)*states);
+    if (m->rows == NULL)
+      return carom_error_set(m->error, CAROM_OUT_OF_MEMORY, "no memory for %d states", *states);
+    for (int k = 0; k < *states; k++) m->rows[k] = -1;
+    for (int k = 0; k < given; k++)
+      m->rows[lround((t[(size_t)k * stride] - t[0]) / dt * (1 - 1e-12))] = k;
+  }
+  return set_dt(m, (t[(size_t)(given - 1) * stride] - t[0]) / (*states - 1));
+}
+
+static carom_status csv_times(maker *m, const csv_table *table, int row, int *states) {
+  int place = csv_column(table, "t");
+  if (place < 0) return set_dt(m, 0);
+  size_t stride = (size_t)table->column_count;
+  return check_times(m, table->values + (size_t)row * stride + place, stride, "row", row + 2,
+                     states);
+}
+
+static void forget_rows(maker *m) {
+  free(m->rows);
+  m->rows = NULL;
 }
 
 static carom_status read_csv(maker *m, track *tracks) {
@@ -260,73 +307,110 @@ static carom_status read_csv(maker *m, track *tracks) {
       tracks[b] = csv_track(m, &table, b, row);
       status = check_track(m, &tracks[b], b, "");
     }
-    if (status == CAROM_OK) status = csv_dt(m, &table, row, end - row);
-    if (status == CAROM_OK) status = add_trajectory(m, tracks, end - row);
+    int states = end - row;
+    if (status == CAROM_OK) status = csv_times(m, &table, row, &states);
+    if (status == CAROM_OK) status = add_trajectory(m, tracks, states);
+    forget_rows(m);
     row = end;
   }
   csv_free(&table);
   return status;
 }
 
-/* ---- HDF5 ------------------------------------------------------------------------------------ */
+/* ---- arrays of HDF5 and npz files ------------------------------------------------------------ */
 
-/* `count` columns of group/name [states][count]; a row of numbers where count is 1. */
-static bool h5_columns(const carom_arrays *arrays, const char *group, const char *name, int count,
-                       column *columns, int *states) {
-  char full[192];
-  snprintf(full, sizeof full, "%s%s%s", group, group[0] != '\0' ? "/" : "", name);
-  const carom_array *a = carom_arrays_find(arrays, full);
-  bool fits = a != NULL && ((a->rank == 2 && a->shape[1] == count) || (a->rank == 1 && count == 1));
-  if (!fits) return false;
-  for (int i = 0; i < count; i++) columns[i] = (column){a->values + i, (size_t)count};
-  if (*states < 0 || a->shape[0] < *states) *states = a->shape[0];
+/* Trajectories of one group of arrays: a single one [states][...], or `batch` of them [batch][states][...]. */
+typedef struct array_group {
+  const carom_arrays *arrays;
+  char name[96];
+  int batch; /* 0: a single one */
+  int which; /* the one that is read */
+  int states;
+} array_group;
+
+// "group/body.name", without what there is none of
+static const carom_array *find_array(const maker *m, const array_group *g, int body,
+                                     const char *name) {
+  char full[256];
+  const bool several = m->info.body_count > 1;
+  snprintf(full, sizeof full, "%s%s%s%s%s", g->name, g->name[0] != '\0' ? "/" : "",
+           several ? carom_system_body_id(m->system, body) : "", several ? "." : "", name);
+  return carom_arrays_find(g->arrays, full);
+}
+
+/* `count` columns of an array [states][count], [states] where count is 1. */
+static bool array_columns(const maker *m, array_group *g, int body, const char *name, int count,
+                          column *columns) {
+  const carom_array *a = find_array(m, g, body, name);
+  const int first = g->batch > 0; // axis of the states
+  if (a == NULL || (first && (a->rank < 1 || a->shape[0] != g->batch))) return false;
+  const bool wide = a->rank == first + 2 && a->shape[first + 1] == count;
+  if (!wide && !(a->rank == first + 1 && count == 1)) return false;
+  const size_t start = (size_t)g->which * (size_t)a->shape[first] * (size_t)count;
+  for (int i = 0; i < count; i++) columns[i] = (column){a->values + start + i, (size_t)count};
+  if (g->states < 0 || a->shape[first] < g->states) g->states = a->shape[first];
   return true;
 }
 
-static track h5_track(const maker *m, const carom_arrays *arrays, const char *group, int *states) {
+static track array_track(const maker *m, array_group *g, int body) {
   int d = m->info.dimension;
   track t = {0};
   column xyzw[4];
-  h5_columns(arrays, group, "position", d, t.position, states);
-  h5_columns(arrays, group, "velocity", d, t.velocity, states);
-  h5_columns(arrays, group, "angle", 1, &t.angle, states);
-  h5_columns(arrays, group, "rate", 1, &t.rate, states);
-  h5_columns(arrays, group, "quaternion_wxyz", 4, t.quaternion, states);
-  if (h5_columns(arrays, group, "quaternion_xyzw", 4, xyzw, states))
+  array_columns(m, g, body, "position", d, t.position);
+  array_columns(m, g, body, "velocity", d, t.velocity);
+  array_columns(m, g, body, "angle", 1, &t.angle);
+  array_columns(m, g, body, "rate", 1, &t.rate);
+  array_columns(m, g, body, "quaternion_wxyz", 4, t.quaternion);
+  if (array_columns(m, g, body, "quaternion_xyzw", 4, xyzw))
     for (int i = 0; i < 4; i++) t.quaternion[i] = xyzw[(i + 3) % 4];
-  h5_columns(arrays, group, "angular_velocity", 3, t.turning, states);
-  t.turning_in_body = h5_columns(arrays, group, "angular_velocity_body", 3, t.turning, states);
+  array_columns(m, g, body, "angular_velocity", 3, t.turning);
+  t.turning_in_body = array_columns(m, g, body, "angular_velocity_body", 3, t.turning);
   return t;
 }
 
-static carom_status read_h5(maker *m, track *tracks) {
-  carom_arrays arrays;
-  if (m->info.body_count != 1)
-    return carom_error_set(
-        m->error, CAROM_INVALID_DATA,
-        "%s: poses from HDF5 are for scenes of one body, %s has %d; use CSV with columns "
-        "like ball.x",
-        m->path, m->info.name, m->info.body_count);
-  carom_status status = carom_arrays_read(m->path, &arrays, m->error);
-  if (status != CAROM_OK) return status;
-  status = set_dt(m, arrays.dt);
+// the group of an array that is the position of the first body; false if it is none
+static bool is_group(const maker *m, const carom_arrays *arrays, const carom_array *a,
+                     array_group *g) {
+  const char *tail = strrchr(a->name, '/');
+  *g = (array_group){.arrays = arrays};
+  snprintf(g->name, sizeof g->name, "%.*s", tail != NULL ? (int)(tail - a->name) : 0, a->name);
+  g->batch = a->rank == 3 ? a->shape[0] : 0;
+  return find_array(m, g, 0, "position") == a;
+}
+
+static carom_status read_group(maker *m, array_group *g, track *tracks) {
+  carom_status status = CAROM_OK;
+  for (g->which = 0; g->which < (g->batch > 0 ? g->batch : 1) && status == CAROM_OK; g->which++) {
+    g->states = -1;
+    for (int b = 0; b < m->info.body_count && status == CAROM_OK; b++) {
+      tracks[b] = array_track(m, g, b);
+      status = check_track(m, &tracks[b], b, g->name);
+    }
+    const carom_array *t = carom_arrays_find(g->arrays, "t");
+    if (status == CAROM_OK && g->arrays->dt == 0 && t != NULL && t->rank == 1 &&
+        t->shape[0] == g->states)
+      status = check_times(m, t->values, 1, "state", 0, &g->states);
+    if (status == CAROM_OK) status = add_trajectory(m, tracks, g->states);
+    forget_rows(m);
+  }
+  return status;
+}
+
+static carom_status read_arrays(maker *m, const carom_arrays *arrays, track *tracks) {
+  carom_status status = set_dt(m, arrays->dt);
   int found = 0;
-  for (int k = 0; k < arrays.count && status == CAROM_OK; k++) {
-    const char *name = arrays.items[k].name, *tail = strrchr(name, '/');
-    if (strcmp(tail != NULL ? tail + 1 : name, "position") != 0) continue;
-    char group[96];
-    snprintf(group, sizeof group, "%.*s", tail != NULL ? (int)(tail - name) : 0, name);
-    int states = -1;
-    tracks[0] = h5_track(m, &arrays, group, &states);
-    status = check_track(m, &tracks[0], 0, group);
-    if (status == CAROM_OK) status = add_trajectory(m, tracks, states);
+  for (int k = 0; k < arrays->count && status == CAROM_OK; k++) {
+    array_group g;
+    if (!is_group(m, arrays, &arrays->items[k], &g)) continue;
+    status = read_group(m, &g, tracks);
     found++;
   }
-  carom_arrays_free(&arrays);
   if (status == CAROM_OK && found == 0)
     return carom_error_set(m->error, CAROM_INVALID_DATA,
-                           "%s: there is no dataset `position`, in the file or in a group of it",
-                           m->path);
+                           "%s: there is no array `%s%sposition`, in the file or in a group of it",
+                           m->path,
+                           m->info.body_count > 1 ? carom_system_body_id(m->system, 0) : "",
+                           m->info.body_count > 1 ? "." : "");
   return status;
 }
 
@@ -335,6 +419,17 @@ static carom_status read_h5(maker *m, track *tracks) {
 static bool ends_with(const char *path, const char *end) {
   size_t length = strlen(path), tail = strlen(end);
   return length >= tail && strcmp(path + length - tail, end) == 0;
+}
+
+static carom_status read_file(maker *m, track *tracks) {
+  carom_arrays arrays;
+  const bool numpy = ends_with(m->path, ".npz") || ends_with(m->path, ".npy");
+  carom_status status =
+      numpy ? npz_read(m->path, &arrays, m->error) : carom_arrays_read(m->path, &arrays, m->error);
+  if (status != CAROM_OK) return status;
+  status = read_arrays(m, &arrays, tracks);
+  carom_arrays_free(&arrays);
+  return status;
 }
 
 static carom_status finish(maker *m) {
@@ -367,7 +462,7 @@ carom_status poses_read(const carom_system *system, const char *const *files, in
                             : carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory to import");
   for (int k = 0; k < file_count && status == CAROM_OK; k++) {
     m.path = files[k];
-    status = ends_with(m.path, ".csv") ? read_csv(&m, tracks) : read_h5(&m, tracks);
+    status = ends_with(m.path, ".csv") ? read_csv(&m, tracks) : read_file(&m, tracks);
   }
   free(tracks);
   return status == CAROM_OK ? finish(&m) : status;

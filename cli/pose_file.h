@@ -1,4 +1,4 @@
-/* Poses of bodies, from CSV and HDF5 files of other programs, as trajectories of a scene (carom import says which
+/* Poses of bodies, from CSV, npz and HDF5 files of other programs, as trajectories of a scene (carom import says which
  * columns and datasets). */
 #ifndef CAROM_CLI_POSE_FILE_H
 #define CAROM_CLI_POSE_FILE_H

@@ -101,6 +101,12 @@ static void estimates(void **state) {
   double values[] = {4, 1, 2, 3};
   const carom_estimate e = estimate_of(values, 4);
   assert_true(e.mean == 2.5 && e.median == 2.5 && e.largest == 4 && e.count == 4);
+  // those that failed are further off than any other
+  assert_true(estimate_with_failures(values, 4, 0).median == 2.5);
+  assert_true(estimate_with_failures(values, 4, 1).median == 3);
+  assert_true(estimate_with_failures(values, 4, 2).median == 3.5);
+  assert_true(isinf(estimate_with_failures(values, 4, 4).median));
+  assert_true(estimate_with_failures(values, 4, 2).mean == 2.5);
   // s^2 = 5/3
   assert_true(fabs(e.half_width - 1.96 * sqrt(5.0 / 3.0 / 4.0)) < 1e-15);
   double one[] = {7};

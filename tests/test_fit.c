@@ -411,6 +411,45 @@ static void test_horizon(void **state) {
   simulated_free(&s);
 }
 
+/* Data that the scene cannot have made: said, with what to do. */
+static void test_wrong_scene(void **state) {
+  (void)state;
+  const carom_fit_options options = one_thread();
+  simulated s = simulate("bd1", 2, 40, true, 0, 4);
+  for (int k = 0; k < 2 * 41 * 3; k++) s.data.x[2 * k + 1] -= 0.05; // the ground is elsewhere
+  carom_fit *fit = make(&s, "restitution", &options);
+  const carom_fit_result *r = run(fit);
+  assert_true(has_note(r, "inside of something by more than noise"));
+  assert_true(has_note(r, "shift[...]"));
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
+/* An unknown at its border has the interval of its profile: where it ends, the least cost has risen by 1.92. */
+static void test_profile(void **state) {
+  (void)state;
+  simulated s = simulate("cp3-e", 4, 40, true, 0.01, 21);
+  carom_fit_options options = one_thread();
+  options.position_noise = options.velocity_noise = 0.01;
+  carom_fit *fit = make(&s, "friction,restitution,mass[b]", &options);
+  const carom_fit_result *r = run(fit);
+  int profiled = 0;
+  for (int i = 0; i < r->estimate_count; i++) profiled += r->estimates[i].profiled;
+  assert_true(profiled > 0);
+  for (int j = 0; j < r->unknown_count; j++) {
+    const carom_fit_estimate *e = &r->estimates[j];
+    if (!e->profiled) continue;
+    double rise;
+    assert_true(e->at_border);
+    assert_int_equal(
+        minimise_profile(&fit->minimiser, j, e->value == e->low ? e->high : e->low, &rise, NULL),
+        CAROM_OK);
+    assert_near(rise, 1.92, 0.2);
+  }
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
 /* ---- bad input ------------------------------------------------------------------------------- */
 
 static void test_bad_unknowns(void **state) {
@@ -483,6 +522,7 @@ int main(void) {
       cmocka_unit_test(test_gradients),     cmocka_unit_test(test_exact_data),
       cmocka_unit_test(test_exact_tables),  cmocka_unit_test(test_noisy_data),
       cmocka_unit_test(test_units_of_data), cmocka_unit_test(test_undetermined),
+      cmocka_unit_test(test_wrong_scene),   cmocka_unit_test(test_profile),
       cmocka_unit_test(test_bad_unknowns),  cmocka_unit_test(test_bad_data)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

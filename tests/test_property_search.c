@@ -52,8 +52,8 @@ static carom_model *make_model_with(const data_fixture *f, carom_contact_model k
   options.threads = threads;
   carom_model *m;
   assert_int_equal(carom_model_create(f->system, &options, &m, NULL), CAROM_OK);
-  double theta[64];
-  assert_true(f->system->parameter_count <= 64);
+  double theta[256];
+  assert_true(f->system->parameter_count <= 256);
   carom_parameters_default(f->system, theta);
   double *p = carom_model_parameters(m);
   memcpy(p + m->mass, theta + f->system->segments[CAROM_LOG_MASS].offset, sizeof(double));

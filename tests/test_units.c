@@ -141,7 +141,7 @@ static void convert_data(const carom_system *s, carom_dataset *data, const units
 
 /* ---- training -------------------------------------------------------------------------------- */
 
-enum { EPOCHS = 6, MOST_THETA = 100 };
+enum { EPOCHS = 6, MOST_THETA = 200 };
 
 typedef struct outcome {
   double losses[EPOCHS], validation[EPOCHS];

@@ -39,7 +39,8 @@ typedef struct carom_horizon {
   int states;    /* of each */
   double *x, *v; /* predicted [count][states][point_count][dimension]; NaN where it failed */
   double *true_x, *true_v;
-  bool *failed; /* [count] the prediction became non-finite; left out of all numbers */
+  bool *failed; /* [count] the prediction became non-finite; left out of all numbers but the median,
+                   in which it is further off than any other */
   int failed_count;
   carom_estimate relative, state_norm, absolute;
   double *curve, *curve_half_width; /* [states] relative error of each state, over trajectories */

@@ -28,7 +28,7 @@ typedef enum carom_channel {
 CAROM_API const char *carom_channel_name(carom_channel channel);
 
 typedef struct carom_fit_options {
-  int piece;    /* states of a piece, whose first state is an unknown; 10 */
+  int piece;    /* states of a piece, whose first state is an unknown; 60 */
   double join;  /* deviation of the end of a piece from the start of the next one, in deviations of
                       the noise; 0.01. 0: pieces are not joined */
   int horizon;  /* 0; else unknowns are those that predict so many states from the first one of each
@@ -105,6 +105,7 @@ typedef struct carom_fit_estimate {
   bool determined;
   bool at_border; /* of its range: the interval is one-sided */
   bool derived;   /* follows from others */
+  bool profiled;  /* the interval is that of the profile likelihood, all else following */
 } carom_fit_estimate;
 
 /* What should be known of the result, in words. */
@@ -170,7 +171,7 @@ CAROM_API carom_status carom_fit_predict(const carom_fit *fit,
                                          carom_fit_prediction *prediction, carom_error *error);
 CAROM_API void carom_fit_prediction_free(carom_fit_prediction *prediction);
 
-/* Writes /value, /deviation, /low, /high, /start, /scene, /determined [estimate_count], /correlation
+/* Writes /value, /deviation, /low, /high, /start, /scene, /determined, /profiled [estimate_count], /correlation
  * [unknown_count][unknown_count], /noise [CAROM_CHANNEL_COUNT] and the attribute `names`, one a line. The
  * parameters go by carom_parameters_write. */
 CAROM_API carom_status carom_fit_write(const carom_fit *fit, const char *path, carom_error *error);

@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "fit/fit_options.h"
 #include "fit/horizon.h"
+#include "fit/overlap.h"
 #include "learn/recording.h"
 #include "rollout/rollout_options.h"
 #include "system/system.h"
@@ -326,6 +327,8 @@ static int longest_piece(const shooting *sh) {
   return most;
 }
 
+static const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
+
 static int64_t numbers_of(const shooting *sh) {
   int64_t all = 0;
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) all += sh->sums.count[c];
@@ -335,7 +338,6 @@ static int64_t numbers_of(const shooting *sh) {
 /* Minimises, and looks for what descent cannot find: first states on the other side of a contact, properties far
  * from where they stand. Until nothing moves any more, or `rounds` times. */
 static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, carom_error *error) {
-  const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
   minimiser *m = &fit->minimiser;
   const shooting *sh = &fit->shooting;
   carom_status status = CAROM_OK;
@@ -359,8 +361,8 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
 
 /* First states free. Pieces are fitted from their first states on to the next, and the next: what is known of a first
  * state by the states near it is good enough to predict a few more, and contacts happen as they should. */
-static carom_status fit_free(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { GROWTH = 10, ROUNDS = 6 };
+static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
+  enum { ROUNDS = 6 };
   const double ROUGH = 1e-4, WORTH = 0.5; // of the cost, which is a logarithm of likelihood
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
@@ -376,7 +378,7 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, carom_error *
   m->gain = WORTH;
   m->coarse = true;
   m->tolerance = ROUGH;
-  for (int states = GROWTH; status == CAROM_OK && states < most; states += GROWTH) {
+  for (int states = growth; status == CAROM_OK && states < most; states += growth) {
     sh->horizon = states;
     status = settle(fit, estimate, 2, error);
   }
@@ -394,6 +396,38 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, carom_error *
   m->tolerance = fit->options.tolerance;
   m->gain = 0;
   return status == CAROM_OK ? minimise(m, error) : status;
+}
+
+static double log_likelihood(const carom_fit *fit) {
+  const shooting *sh = &fit->shooting;
+  double logs = 0;
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++)
+    logs += (double)sh->sums.count[c] * (log(sh->noise[c]) + 0.5 * log(2 * 3.14159265358979323846));
+  return -logs - fit->minimiser.cost;
+}
+
+/* First states free; where what is left is not noise, again with shorter steps, from there. */
+static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { LONG = 10, SHORT = 4 };
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  carom_status status = fit_free(fit, estimate, LONG, error);
+  if (status != CAROM_OK || m->cost <= MISFIT * (double)numbers_of(sh)) return status;
+  double before = log_likelihood(fit), noise[CAROM_CHANNEL_COUNT];
+  size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
+  double *kept = size_allocate(p + states, sizeof(double));
+  if (kept == NULL) return no_memory(error);
+  memcpy(kept, m->q, sizeof(double) * p);
+  memcpy(kept + p, m->starts, sizeof(double) * states);
+  memcpy(noise, sh->noise, sizeof noise);
+  status = fit_free(fit, estimate, SHORT, error);
+  if (status == CAROM_OK && log_likelihood(fit) < before) {
+    memcpy(m->q, kept, sizeof(double) * p);
+    memcpy(m->starts, kept + p, sizeof(double) * states);
+    memcpy(sh->noise, noise, sizeof noise);
+  }
+  free(kept);
+  return status;
 }
 
 static int by_deviation(const void *a, const void *b) {
@@ -425,15 +459,9 @@ static carom_status list_trajectories(carom_fit *fit, carom_error *error) {
 }
 
 static void set_likelihood(carom_fit *fit) {
-  const shooting *sh = &fit->shooting;
   carom_fit_result *r = &fit->result;
-  double numbers = 0, logs = 0;
-  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
-    double count = (double)sh->sums.count[c];
-    numbers += count;
-    logs += count * (log(sh->noise[c]) + 0.5 * log(2 * 3.14159265358979323846));
-  }
-  r->log_likelihood = -logs - fit->minimiser.cost;
+  const double numbers = (double)numbers_of(&fit->shooting);
+  r->log_likelihood = log_likelihood(fit);
   r->bic = fit->unknowns.count * log(fmax(numbers, 1)) - 2 * r->log_likelihood;
 }
 
@@ -482,6 +510,7 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
                      "%lld of %lld states are beyond %g deviations: noise is not normal, or the "
                      "model is missing something; intervals are too short then",
                      (long long)outliers, (long long)states, fit->options.huber);
+  if (status == CAROM_OK) status = overlap_note(sh, (int)states, v, error);
   r->note_count = v->note_count;
   r->notes = v->notes;
   return status;
@@ -516,7 +545,7 @@ static void run_fit(void *user) {
   t->status = shooting_recut(&fit->shooting, anchored_length(fit), t->error);
   if (t->status == CAROM_OK) t->status = fit_anchored(fit, estimate, t->error);
   if (t->status == CAROM_OK && fit->options.free_states && !is_exact(fit))
-    t->status = fit_free(fit, estimate, t->error);
+    t->status = fit_states(fit, estimate, t->error);
   double cost;
   fit->shooting.note_felt = true; // notes ask who feels what
   if (t->status == CAROM_OK)

@@ -13,14 +13,14 @@
 #include "fit/forecast.h"
 #include "system/system.h"
 
-enum { MOST_ROUNDS = 8, CALM_ROUNDS = 2 };
+enum { MOST_ROUNDS = 8, CALM_ROUNDS = 3 };
 
 typedef struct cloud {
   carom_fit *fit;
   forecast forecast;
   int p, samples;
   double usual[2];            /* means of distances and angles where the search began */
-  double *q, *trial;          /* [p] */
+  double *q, *trial, *best;   /* [p] */
   double *spread;             /* [p] half widths of the cloud */
   double *at;                 /* [samples][p] its points, */
   double *losses;             /* [samples] their losses */
@@ -200,28 +200,49 @@ static bool factor_A(cloud *c, double damping) {
 
 /* ---- one round ------------------------------------------------------------------------------- */
 
-/* The best of the Gauss-Newton step in parts, by the loss itself. */
+// keeps `q` where its loss is less
+static carom_status attempt(cloud *c, const double *q, double *best, carom_error *error) {
+  double there;
+  carom_status status = predict(c, q, c->residuals + (size_t)c->samples * c->n, &there, error);
+  if (status != CAROM_OK || !(there < *best)) return status;
+  memcpy(c->best, q, sizeof(double) * (size_t)c->p);
+  *best = there;
+  return CAROM_OK;
+}
+
+/* The mean of the better quarter of the cloud, as evolution strategies take it: chance in the loss of single
+ * points cancels. */
+static carom_status try_better_quarter(cloud *c, double *best, carom_error *error) {
+  int quarter = c->samples / 4, p = c->p;
+  memset(c->trial, 0, sizeof(double) * (size_t)p);
+  for (int s = 0; s < c->samples; s++) {
+    int better = 0;
+    for (int k = 0; k < c->samples; k++)
+      better += c->losses[k] < c->losses[s] || (c->losses[k] == c->losses[s] && k < s);
+    for (int j = 0; j < p && better < quarter; j++) c->trial[j] += c->at[s * p + j] / quarter;
+  }
+  return attempt(c, c->trial, best, error);
+}
+
+/* To the best of the Gauss-Newton step in parts and of the cloud's better quarter, by the loss itself. */
 static carom_status move(cloud *c, double *loss, carom_error *error) {
-  static const double parts[] = {1, 0.5, 0.25, 0.1};
+  static const double parts[] = {1, 0.5, 0.25};
   int p = c->p;
-  double best = *loss, part = 0, *scratch = c->residuals + (size_t)c->samples * c->n;
+  memcpy(c->best, c->q, sizeof(double) * (size_t)p);
+  carom_status status = try_better_quarter(c, loss, error);
+  if (status != CAROM_OK) return status;
   if (!factor_A(c, 0.05)) return CAROM_OK;
   for (int j = 0; j < p; j++) c->step[j] = -c->g[j];
   dense_solve(p, c->factor, c->step);
   double longest = 1;
   for (int j = 0; j < p; j++) longest = fmax(longest, fabs(c->step[j]) / 3);
-  for (size_t k = 0; k < sizeof parts / sizeof parts[0]; k++) {
-    double there;
+  for (size_t k = 0; k < sizeof parts / sizeof parts[0] && status == CAROM_OK; k++) {
     for (int j = 0; j < p; j++)
       c->trial[j] = bounded(c, j, c->q[j] + parts[k] / longest * c->step[j] * c->spread[j]);
-    carom_status status = predict(c, c->trial, scratch, &there, error);
-    if (status != CAROM_OK) return status;
-    if (there < best) best = there, part = parts[k];
+    status = attempt(c, c->trial, loss, error);
   }
-  for (int j = 0; j < p; j++)
-    c->q[j] = bounded(c, j, c->q[j] + part / longest * c->step[j] * c->spread[j]);
-  *loss = best;
-  return CAROM_OK;
+  memcpy(c->q, c->best, sizeof(double) * (size_t)p);
+  return status;
 }
 
 /* Covariance of q in units of the spreads: A^-1 B A^-1 n / (n - 1), in c->B. */
@@ -255,7 +276,7 @@ static double deviation_of(const cloud *c, int j) {
 static void set_spread(cloud *c) {
   for (int j = 0; j < c->p; j++) {
     double wanted = deviation_of(c, j), now = c->spread[j];
-    c->spread[j] = fmin(fmax(wanted, 0.5 * now), isfinite(wanted) ? 1.5 * now : now);
+    c->spread[j] = fmin(fmax(wanted, 0.6 * now), now);
   }
 }
 
@@ -321,11 +342,12 @@ static bool cloud_make(cloud *c) {
   size_t p = (size_t)c->p, N = (size_t)c->samples;
   c->n = c->forecast.place[c->forecast.count];
   c->residuals = size_allocate(size_multiply(N + 1, c->n), sizeof(double));
-  c->q = size_allocate_zero(9 * p + 3 * p * p + N * (2 * p + 1), sizeof(double));
+  c->q = size_allocate_zero(10 * p + 3 * p * p + N * (2 * p + 1), sizeof(double));
   c->theta = size_allocate((size_t)c->fit->system->parameter_count, sizeof(double));
   if (c->residuals == NULL || c->q == NULL || c->theta == NULL) return false;
   c->trial = c->q + p;
-  c->spread = c->trial + p;
+  c->best = c->trial + p;
+  c->spread = c->best + p;
   c->gi = c->spread + p;
   c->step = c->gi + p;
   c->J = c->step + p; // three rows

@@ -333,6 +333,54 @@ static carom_status explain(minimiser *m, const spectrum *s, verdict *v, int k,
                       names);
 }
 
+/* ---- profiles -------------------------------------------------------------------------------- */
+
+/* How far an unknown can go from its border until the least cost, all else following, has risen by DROP: steps of
+ * a secant on the root of the rise, which is straight where the cost is a parabola. */
+static carom_status profile_reach(minimiser *m, int j, double guess, double *far,
+                                  carom_error *error) {
+  enum { TRIALS = 6 };
+  const double q = m->q[j], side = q <= m->low[j] ? 1 : -1;
+  const double most = side > 0 ? m->high[j] - q : q - m->low[j];
+  double reach = fmin(guess, most), rise;
+  for (int k = 0; k < TRIALS; k++) {
+    carom_status status = minimise_profile(m, j, q + side * reach, &rise, error);
+    if (status != CAROM_OK) return status;
+    *far = reach;
+    if (fabs(rise - DROP) < 0.1 * DROP || (reach >= most && rise < DROP)) break;
+    double factor = isfinite(rise) && rise > 0 ? sqrt(DROP / rise) : isfinite(rise) ? 3 : 0.3;
+    reach = fmin(reach * fmin(fmax(factor, 0.2), 5), most);
+  }
+  return CAROM_OK;
+}
+
+/* Unknowns at a border have a quadratic interval only if slope and curvature there tell what is beyond; the profile
+ * needs no such thing. Not of exact data, whose cost has no scale, and not of many unknowns: it is dear. */
+static carom_status profile_borders(minimiser *m, verdict *v, carom_error *error) {
+  enum { FEW = 6 };
+  int p = m->sh->p, count = 0;
+  carom_status status = CAROM_OK;
+  for (int j = 0; j < p; j++) count += v->estimates[j].at_border && v->estimates[j].determined;
+  if (!m->sh->free_states || count == 0 || count > FEW) return CAROM_OK;
+  for (int j = 0; j < p && status == CAROM_OK; j++) {
+    carom_fit_estimate *e = &v->estimates[j];
+    const unknown *u = &m->sh->unknowns->items[j];
+    if (!e->at_border || !e->determined) continue;
+    bool lowest = m->q[j] <= m->low[j];
+    double end = unknown_coordinate(u, lowest ? e->high : e->low), far = 0;
+    status = profile_reach(m, j, fabs(end - m->q[j]), &far, error);
+    if (status != CAROM_OK) break;
+    if (lowest)
+      e->high = unknown_value(u, m->q[j] + far);
+    else
+      e->low = unknown_value(u, m->q[j] - far);
+    e->profiled = true;
+  }
+  double cost; // derivatives and sums where the estimate is
+  return status == CAROM_OK ? shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &cost, error)
+                            : status;
+}
+
 carom_status judge(minimiser *m, verdict *v, carom_error *error) {
   spectrum s;
   int p = m->sh->p;
@@ -354,6 +402,7 @@ carom_status judge(minimiser *m, verdict *v, carom_error *error) {
       }
     for (int k = 0; k < p && status == CAROM_OK; k++)
       if (s.open[k]) status = explain(m, &s, v, k, error);
+    if (status == CAROM_OK) status = profile_borders(m, v, error);
   }
   spectrum_free(&s);
   return status;

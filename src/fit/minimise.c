@@ -182,6 +182,15 @@ static carom_status cost_at(minimiser *m, int count, int index, double q, double
   return shooting_evaluate(m->sh, m->trial_q, m->starts, m->subset, count, false, cost, error);
 }
 
+// what the weak prior, which says nothing about what the data determines, adds on the way to q
+static double weak_part(const minimiser *m, int index, double q) {
+  const unknown *u = &m->sh->unknowns->items[index];
+  double slope, curvature;
+  if (u->prior_deviation > 0) return 0;
+  return unknown_prior(u, q, &slope, &curvature) -
+         unknown_prior(u, m->q[index], &slope, &curvature);
+}
+
 carom_status minimise_try(minimiser *m, int index, double q, double *difference,
                           carom_error *error) {
   double here, there;
@@ -191,14 +200,36 @@ carom_status minimise_try(minimiser *m, int index, double q, double *difference,
   carom_status status = cost_at(m, count, index, m->q[index], &here, error);
   if (status == CAROM_OK) status = cost_at(m, count, index, q, &there, error);
   if (status != CAROM_OK) return status;
-  // the weak prior says nothing about what the data determines
-  const unknown *u = &m->sh->unknowns->items[index];
-  double slope, curvature, weak = 0;
-  if (u->prior_deviation <= 0)
-    weak =
-        unknown_prior(u, q, &slope, &curvature) - unknown_prior(u, m->q[index], &slope, &curvature);
-  *difference = there - here - weak;
+  *difference = there - here - weak_part(m, index, q);
   return CAROM_OK;
+}
+
+carom_status minimise_profile(minimiser *m, int index, double q, double *difference,
+                              carom_error *error) {
+  enum { MOST = 15 };
+  const minimiser kept = *m;
+  const double low = m->low[index], high = m->high[index], weak = weak_part(m, index, q);
+  size_t p = (size_t)m->sh->p, states = (size_t)m->sh->piece_count * 2 * (size_t)m->sh->D;
+  double *kept_q = m->totals + m->sh->piece_count;
+  memcpy(kept_q, m->q, sizeof(double) * p);
+  memcpy(m->bests, m->starts, sizeof(double) * states);
+  m->q[index] = m->low[index] = m->high[index] = q;
+  m->most = m->most < MOST ? m->most : MOST;
+  m->tolerance = fmax(m->tolerance, 1e-6);
+  carom_status status = minimise(m, error);
+  *difference = m->cost - kept.cost - weak;
+  m->low[index] = low;
+  m->high[index] = high;
+  m->most = kept.most;
+  m->tolerance = kept.tolerance;
+  m->cost = kept.cost;
+  memcpy(m->q, kept_q, sizeof(double) * p);
+  memcpy(m->starts, m->bests, sizeof(double) * states);
+  if (status == CAROM_NUMERICAL_FAILURE) { // no motion there
+    *difference = INFINITY;
+    return CAROM_OK;
+  }
+  return status;
 }
 
 static carom_status search_one(minimiser *m, int index, bool *moved, carom_error *error) {

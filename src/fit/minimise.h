@@ -50,4 +50,9 @@ carom_status minimise_search_states(minimiser *m, bool *moved, carom_error *erro
 carom_status minimise_try(minimiser *m, int index, double q, double *difference,
                           carom_error *error);
 
+/* The same where all other unknowns and the first states follow: a point of the profile likelihood. Derivatives are
+ * those of somewhere else afterwards. */
+carom_status minimise_profile(minimiser *m, int index, double q, double *difference,
+                              carom_error *error);
+
 #endif

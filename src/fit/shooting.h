@@ -50,10 +50,10 @@ typedef struct shooting {
   const carom_system *system;
   const unknown_list *unknowns;
   tangent_space tangent;
-  measure measure, plain;    /* of the data; in units of the scene */
+  measure measure, plain;     /* of the data; in units of the scene */
   carom_rollout_options step; /* of one time step */
   carom_rollout *many, *few;  /* of it, for all pieces and for some */
-  carom_rollout *one;        /* of one sample; NULL where contacts act at the end of steps */
+  carom_rollout *one;         /* of one sample; NULL where contacts act at the end of steps */
   branch_flight flight;
   int *unit;   /* [measure.count] numbers of bodies that are joined are on one side of an impact */
   int batch;   /* samples of `many` */

@@ -18,6 +18,7 @@ static double high_of(const carom_fit_estimate *e) { return e->high; }
 static double start_of(const carom_fit_estimate *e) { return e->start; }
 static double scene_of(const carom_fit_estimate *e) { return e->scene; }
 static double determined_of(const carom_fit_estimate *e) { return e->determined; }
+static double profiled_of(const carom_fit_estimate *e) { return e->profiled; }
 
 static carom_status write_estimates(h5_writer *w, const carom_fit_result *r, double *column,
                                     carom_error *error) {
@@ -30,7 +31,8 @@ static carom_status write_estimates(h5_writer *w, const carom_fit_result *r, dou
                 {"high", high_of},
                 {"start", start_of},
                 {"scene", scene_of},
-                {"determined", determined_of}};
+                {"determined", determined_of},
+                {"profiled", profiled_of}};
   h5_axis axis = {"estimates", r->estimate_count};
   carom_status status = CAROM_OK;
   for (size_t k = 0; k < sizeof fields / sizeof fields[0] && status == CAROM_OK; k++) {

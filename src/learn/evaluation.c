@@ -39,6 +39,16 @@ carom_estimate estimate_of(double *values, int count) {
   return e;
 }
 
+carom_estimate estimate_with_failures(double *values, int used, int failed) {
+  carom_estimate e = estimate_of(values, used);
+  const int count = used + failed;
+  if (failed == 0 || used == 0) return e;
+  const double low = (count - 1) / 2 < used ? values[(count - 1) / 2] : INFINITY;
+  const double high = count / 2 < used ? values[count / 2] : INFINITY;
+  e.median = (low + high) / 2;
+  return e;
+}
+
 // nothing over nothing is no error
 static double ratio(double part, double whole) {
   if (whole > 0) return part / whole;
@@ -127,15 +137,15 @@ static void horizon_measure(carom_horizon *h, int size, double *values) {
   int used = 0;
   for (int i = 0; i < h->count; i++)
     if (!h->failed[i]) values[used++] = relative_error(h, size, i, 0, h->states);
-  h->relative = estimate_of(values, used);
+  h->relative = estimate_with_failures(values, used, h->count - used);
   used = 0;
   for (int i = 0; i < h->count; i++)
     if (!h->failed[i]) values[used++] = state_norm_error(h, size, i);
-  h->state_norm = estimate_of(values, used);
+  h->state_norm = estimate_with_failures(values, used, h->count - used);
   used = 0;
   for (int i = 0; i < h->count; i++)
     if (!h->failed[i]) values[used++] = absolute_error(h, size, i);
-  h->absolute = estimate_of(values, used);
+  h->absolute = estimate_with_failures(values, used, h->count - used);
   for (int k = 0; k < h->states; k++) {
     used = 0;
     for (int i = 0; i < h->count; i++)

@@ -21,6 +21,9 @@
 #include "learn/chunks.h"
 
 carom_estimate estimate_of(double *values, int count); /* sorts `values` */
+/* Over the `used` predictions that stayed finite; the median is that of all, the others being further off than any:
+ * without them it would be the better the more of the hard ones fail. */
+carom_estimate estimate_with_failures(double *values, int used, int failed);
 
 /* Evaluates on `chunks` (test); `train` (may be NULL) is where contacts are counted. */
 carom_status evaluation_run(const carom_system *system, carom_model *trained, double dt,
