@@ -12,6 +12,8 @@ typedef struct bench_options {
   double seconds;      /* to spend on each number */
   bool (*go_on)(void); /* asked between measurements; false ends them */
   const char *kernels; /* of the network (nn/kernels.h); NULL: the processor's best */
+  const char *scene;   /* of trainings: this task alone, or NULL */
+  const char *model;   /* of trainings: this model alone, or NULL */
 } bench_options;
 
 typedef struct bench {

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_JSON = 256, KEY_SECONDS, KEY_KERNELS, MAX_CHOSEN = 16 };
+enum { KEY_JSON = 256, KEY_SECONDS, KEY_KERNELS, KEY_SCENE, KEY_MODEL, MAX_CHOSEN = 16 };
 
 typedef struct arguments {
   int chosen_count;
   const bench *chosen[MAX_CHOSEN];
   double seconds;
-  const char *kernels;
+  const char *kernels, *scene, *model;
   bool json;
   bool quiet;
 } arguments;
@@ -26,7 +26,11 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"seconds", KEY_SECONDS, "X", 0, "seconds to spend on each number (0.2)", 0},
     {"kernels", KEY_KERNELS, "NAME", 0,
-     "the network's inner loops: avx512, avx2, neon or generic (the best that the processor can run)", 0},
+     "the network's inner loops: avx512, avx2, neon or generic (the best that the processor can "
+     "run)",
+     0},
+    {"scene", KEY_SCENE, "NAME", 0, "train: this task alone", 0},
+    {"model", KEY_MODEL, "NAME", 0, "train: this model alone", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
     {"quiet", 'q', NULL, 0, "show no progress", 0},
     {0}};
@@ -60,6 +64,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_JSON: a->json = true; return 0;
     case KEY_SECONDS: a->seconds = parse_number(state, "--seconds", text, 0.0, 1e6); return 0;
     case KEY_KERNELS: a->kernels = text; return 0;
+    case KEY_SCENE: a->scene = text; return 0;
+    case KEY_MODEL: a->model = text; return 0;
     case 'q': a->quiet = true; return 0;
     case ARGP_KEY_ARG: choose(a, text, state); return 0;
     case ARGP_KEY_NO_ARGS:
@@ -78,7 +84,8 @@ static const char help[] =
     "carom "
     "bench ranks`).\n"
     "Without a name: all of them."
-    "\vExample:\n  carom bench events rope --json";
+    "\vExample:\n  carom bench events rope --json\n  carom bench train --scene cp3 --model "
+    "cm-cd-clnn";
 static const struct argp argp = {.options = options,
                                  .parser = parse,
                                  .args_doc = "[events] [scenes] [rope] [groups] [train] [ranks]",
@@ -122,7 +129,11 @@ static void print_table(const bench *b, json_t *rows) {
 }
 
 static int run_chosen(const arguments *a, json_t *all) {
-  const bench_options how = {.seconds = a->seconds, .go_on = go_on, .kernels = a->kernels};
+  const bench_options how = {.seconds = a->seconds,
+                             .go_on = go_on,
+                             .kernels = a->kernels,
+                             .scene = a->scene,
+                             .model = a->model};
   for (int k = 0; k < a->chosen_count; k++) {
     if (!a->quiet) fprintf(stderr, "measuring: %s\n", a->chosen[k]->name);
     carom_error error = {0};

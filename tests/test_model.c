@@ -290,6 +290,7 @@ static void golden_training_open(golden_training *g, const char *task, const cha
   g->root = golden_load(name);
   if (carom_system_load(scene, &g->system, &error) != CAROM_OK) fail_msg("%s", error.message);
   carom_model_options options = carom_model_default_options(g->system);
+  options.integrator = CAROM_RK4;
   options.elastic_term = false;
   options.single_precision = false;
   options.hidden_size = (int)golden_number(g->root, "hidden_size");
@@ -437,6 +438,7 @@ static void test_loss_derivatives(void **state) {
       options.hidden_layers = 2;
       options.learn_regularizer = true;
       options.single_precision = false;
+      options.integrator = (k + kind) % 2 == 0 ? CAROM_RK4 : CAROM_RK4_SECANT;
       options.seed = (uint64_t)(kind + 1);
       assert_int_equal(carom_model_options_by_name(&options, models[kind], &error), CAROM_OK);
       loss_case c;

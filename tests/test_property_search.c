@@ -480,6 +480,51 @@ static void searches_scale_with_restitution(void **state) {
   }
 }
 
+// the first chunk, if any, whose motion does not depend on epsilon: it meets no contact
+static int free_chunk(const data_fixture *f, carom_model *a, carom_model *b) {
+  for (int k = 0; k < f->data->train.count; k++) {
+    double of_a, of_b;
+    carom_model_loss(a, &f->data->train, 1, &k, &of_a, NULL, NULL, NULL);
+    carom_model_loss(b, &f->data->train, 1, &k, &of_b, NULL, NULL, NULL);
+    if (fabs(of_a - of_b) < 1e-5 * of_a) return k;
+  }
+  return -1;
+}
+
+/* A model with masses and potential a hundredth of another's moves alike without contacts, and so does descent
+ * move both: the potential by a hundredth, all else the same. */
+static void descent_is_alike_at_any_scale(void **state) {
+  data_fixture *f = *state;
+  const double friction[] = {0.31, 0.16, 0.16}, restitution[] = {0.87, 0.44, 0.44};
+  carom_model *models[2];
+  for (int k = 0; k < 2; k++) {
+    models[k] = make_model_of(f, CAROM_CMR, 1, friction, restitution);
+    double *p = models[k]->parameters;
+    const int output = models[k]->parameter_count - 5;
+    p[models[k]->mass] = log(k == 0 ? 0.5 : 0.005);
+    for (int i = 0; i < 5; i++) p[output + i] = (k == 0 ? 1 : 0.01) * (0.3 + 0.1 * i);
+  }
+  const int chunk = free_chunk(f, models[0], models[1]);
+  assert_true(chunk >= 0);
+  carom_trainer_options options = carom_trainer_default_options();
+  options.weight_decay = 0;
+  for (int k = 0; k < 2; k++) {
+    carom_trainer *trainer;
+    assert_int_equal(carom_trainer_create(models[k], f->data, &options, &trainer, NULL), CAROM_OK);
+    for (int i = 0; i < 5; i++)
+      assert_int_equal(carom_trainer_step(trainer, 1, &chunk, NULL, NULL), CAROM_OK);
+    carom_trainer_destroy(trainer);
+  }
+  const double *a = models[0]->parameters, *b = models[1]->parameters;
+  const int count = models[0]->parameter_count;
+  for (int i = count - 5; i < count - 1; i++) {
+    assert_true(fabs(a[i] - 0.3 - 0.1 * (i - count + 5)) > 1e-3);
+    assert_near(b[i], 0.01 * a[i], 1e-6);
+  }
+  for (int i = models[0]->network; i < count - 5; i++) assert_near(b[i], a[i], 1e-3);
+  for (int k = 0; k < 2; k++) carom_model_destroy(models[k]);
+}
+
 static void same_bits_with_threads(void **state) {
   data_fixture *f = *state;
   carom_model *models[3];
@@ -532,12 +577,19 @@ static void in_a_training(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(simplex_follows_a_valley), cmocka_unit_test(golden_section_finds_a_kink),
-      cmocka_unit_test(finds_the_truth),          cmocka_unit_test(searches_scale_with_restitution),
-      cmocka_unit_test(leaves_the_truth),         cmocka_unit_test(tells_its_moves),
-      cmocka_unit_test(is_not_led_by_one_chunk),  cmocka_unit_test(is_not_led_by_its_sample),
-      cmocka_unit_test(scales_masses_of_cmr),     cmocka_unit_test(scales_all_masses_alike),
-      cmocka_unit_test(same_bits_with_threads),   cmocka_unit_test(in_a_training),
+      cmocka_unit_test(simplex_follows_a_valley),
+      cmocka_unit_test(golden_section_finds_a_kink),
+      cmocka_unit_test(finds_the_truth),
+      cmocka_unit_test(searches_scale_with_restitution),
+      cmocka_unit_test(leaves_the_truth),
+      cmocka_unit_test(tells_its_moves),
+      cmocka_unit_test(is_not_led_by_one_chunk),
+      cmocka_unit_test(is_not_led_by_its_sample),
+      cmocka_unit_test(scales_masses_of_cmr),
+      cmocka_unit_test(scales_all_masses_alike),
+      cmocka_unit_test(descent_is_alike_at_any_scale),
+      cmocka_unit_test(same_bits_with_threads),
+      cmocka_unit_test(in_a_training),
   };
   return cmocka_run_group_tests(tests, set_up, data_fixture_free);
 }

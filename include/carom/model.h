@@ -40,6 +40,7 @@ typedef struct carom_model_options {
   carom_dynamics dynamics;         /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
   carom_compensation compensation; /* the scene's: that of the data */
   carom_contact_time contact_time; /* likewise */
+  carom_integrator integrator;     /* CAROM_RK4_SECANT, half the evaluations of CAROM_RK4 */
   carom_model_law law;             /* CAROM_LAW_OF_SCENE */
   int hidden_layers;               /* of the potential network: 3 */
   int hidden_size;                 /* 256 */

@@ -12,7 +12,12 @@
 extern "C" {
 #endif
 
-typedef enum carom_integrator { CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER } carom_integrator;
+typedef enum carom_integrator {
+  CAROM_RK4, /* Kutta's 3/8 rule */
+  CAROM_EULER,
+  CAROM_SYMPLECTIC_EULER,
+  CAROM_RK4_SECANT /* the 3/8 rule with the potential's gradient taken twice in a step, not four times */
+} carom_integrator;
 
 typedef enum carom_dynamics {
   CAROM_LAGRANGIAN, /* appendix B.2 of the paper */

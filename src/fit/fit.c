@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "fit/fit_options.h"
+#include "fit/horizon.h"
 #include "fit/overlap.h"
 #include "learn/recording.h"
 #include "rollout/rollout_options.h"
@@ -166,7 +167,7 @@ static void load(void *user) {
   if (t->status == CAROM_OK) t->status = copy_states(fit, t->given, &t->recording, t->error);
 }
 
-static carom_status load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error) {
+carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error) {
   task t = {.fit = fit, .given = given, .error = error};
   bool done = arena_guard(load, &t);
   recording_free(&t.recording);
@@ -199,7 +200,7 @@ static carom_status begin(carom_fit *fit, const carom_trajectories *given, const
   if (data.dt <= 0) data.dt = fit->simulation.dt;
   fit->simulation.dt = data.dt;
   fit->simulation.threads = fit->options.threads;
-  status = load_data(fit, &data, error);
+  status = fit_load_data(fit, &data, error);
   if (status != CAROM_OK) return status;
   status = shooting_init(&fit->shooting, fit->system, &fit->unknowns, &fit->simulation, fit->data,
                          fit->clean, fit->run_count, fit->run_first, fit->run_states,
@@ -503,7 +504,7 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
     outliers += fit->trajectories[k].outliers;
     states += fit->run_states[k];
   }
-  if (status == CAROM_OK && outliers * 50 > states)
+  if (status == CAROM_OK && outliers * 50 > states && fit->options.horizon == 0)
     status =
         verdict_note(v, true, error,
                      "%lld of %lld states are beyond %g deviations: noise is not normal, or the "
@@ -515,11 +516,32 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
   return status;
 }
 
+/* Unknowns by long predictions; residuals of pieces are those of states predicted from the measured ones. */
+static void run_horizon(task *t, const bool *estimate) {
+  carom_fit *fit = t->fit;
+  shooting *sh = &fit->shooting;
+  sh->free_states = false;
+  t->status = horizon_fit(fit, t->error);
+  for (int pass = 0; pass < 2 && t->status == CAROM_OK; pass++) {
+    double *cost = &fit->minimiser.cost;
+    t->status = shooting_evaluate(sh, fit->minimiser.q, fit->minimiser.starts, NULL, 0, false, cost,
+                                  t->error);
+    for (int c = 0; c < CAROM_CHANNEL_COUNT && pass == 0; c++)
+      if (estimate[c] && sh->sums.count[c] > 0)
+        sh->noise[c] = fmax(fit->floor[c], sqrt(sh->sums.square[c] / (double)sh->sums.count[c]));
+  }
+  if (t->status == CAROM_OK) t->status = set_result(fit, estimate, t->error);
+}
+
 static void run_fit(void *user) {
   task *t = user;
   carom_fit *fit = t->fit;
   bool estimate[CAROM_CHANNEL_COUNT];
   which_noise(fit, estimate);
+  if (fit->options.horizon > 0) {
+    run_horizon(t, estimate);
+    return;
+  }
   t->status = shooting_recut(&fit->shooting, anchored_length(fit), t->error);
   if (t->status == CAROM_OK) t->status = fit_anchored(fit, estimate, t->error);
   if (t->status == CAROM_OK && fit->options.free_states && !is_exact(fit))

@@ -24,8 +24,8 @@ static void prediction_batch(batch_executor *b, const carom_model *m, int steps,
   options.contact = m->options.contact;
   options.compensation = m->options.compensation;
   options.contact_time = m->options.contact_time;
+  options.integrator = m->options.integrator;
   options.friction = carom_model_friction_law(&m->options, m->system);
-  options.integrator = CAROM_RK4;
   options.shard_size = shard_size;
   options.threads = m->options.threads;
   const velocity_network *change = &m->change;

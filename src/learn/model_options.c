@@ -29,6 +29,10 @@ static const option_field fields[] = {
      .help = "contacts of the model, and of data that is simulated for it, act at the end of a "
              "time step "
              "(step), or when their gap closes (event)"},
+    {OPTION(carom_model_options, integrator), .names = integrator_names, .value = CAROM_RK4_SECANT,
+     .role = OPTION_PAPER | OPTION_LATER, .paper = CAROM_RK4, .before = CAROM_RK4,
+     .flag = "integrator", .argument = "NAME", .heading = "Model",
+     .help = "rk4-secant, rk4 (as the paper: twice the time), euler or symplectic-euler"},
     {OPTION(carom_model_options, law), .names = law_choices, .role = OPTION_LATER,
      .before = CAROM_LAW_OF_SCENE, .flag = "friction", .argument = "LAW", .heading = "Model",
      .help = "friction law of the model, and of data that is simulated for it: scene, convex: a "

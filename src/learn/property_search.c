@@ -280,30 +280,20 @@ static carom_status search_pairs(search *s, carom_error *error) {
 
 /* ---- the scale of mass ----------------------------------------------------------------------- */
 
-/* Where masses and potential are multiplied: the parts of the parameters that scale the potential. */
-typedef struct potential_parts {
-  int starts[2], counts[2];
-} potential_parts;
-
-static potential_parts parts_of(const carom_model *m) {
-  const int elastic = 2 * m->potential.elastic_count, output = m->options.hidden_size + 1;
-  return (potential_parts){{m->network, m->parameter_count - output}, {elastic, output}};
-}
-
 static void multiply(double *values, int count, double factor) {
   for (int i = 0; i < count; i++) values[i] *= factor;
 }
 
 /* (m, V) -> factor (m, V): the same motion between contacts, where M^-1 grad V counts alone */
 static void scale_parameters(carom_model *m, double factor) {
-  const potential_parts p = parts_of(m);
+  const potential_parts p = model_potential_parts(m);
   for (int i = 0; i < m->system->body_count; i++) m->parameters[m->mass + i] += log(factor);
   for (int k = 0; k < 2; k++) multiply(m->parameters + p.starts[k], p.counts[k], factor);
 }
 
 // the gradient by what multiplies the potential falls by the factor
 static void scale_moments(const carom_model *m, adamw *optimizer, double factor) {
-  const potential_parts p = parts_of(m);
+  const potential_parts p = model_potential_parts(m);
   for (int k = 0; k < 2; k++) {
     multiply(optimizer->m + p.starts[k], p.counts[k], 1 / factor);
     multiply(optimizer->v + p.starts[k], p.counts[k], 1 / (factor * factor));
@@ -341,9 +331,13 @@ static void set_scaling(const search *s, double scale, double bounce) {
   }
 }
 
+/* No farther in one search: while the potential is still rough, the least loss lies anywhere. A place beyond has
+ * the loss of the border. */
+static double scale_of(double logarithm) { return fmin(fmax(exp(logarithm), 0.03), 30); }
+
 static carom_status try_scaling(void *user, const double at[2], double *loss, carom_error *error) {
   const scaling *t = user;
-  set_scaling(t->search, exp(at[0]), at[1]);
+  set_scaling(t->search, scale_of(at[0]), at[1]);
   return loss_of_chunks(t->search->model, t->search->observed, t->count, t->sample, loss, error);
 }
 
@@ -412,12 +406,12 @@ static carom_status search_scale(search *s, carom_error *error) {
   if (clear) {
     set_scaling(s, 1, 1);
     status = loss_of_chunks(m, s->observed, felt->count, felt->items, &before, error);
-    set_scaling(s, exp(at[0]), at[1]);
+    set_scaling(s, scale_of(at[0]), at[1]);
     if (status == CAROM_OK)
       status = loss_of_chunks(m, s->observed, felt->count, felt->items, &after, error);
   }
   if (status == CAROM_OK && clear && after < CLEAR_GAIN * before)
-    note_scaling(s, exp(at[0]), felt->count, before, after);
+    note_scaling(s, scale_of(at[0]), felt->count, before, after);
   else
     memcpy(m->parameters, s->kept, sizeof(double) * (size_t)m->parameter_count);
   return status;

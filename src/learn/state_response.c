@@ -4,7 +4,6 @@
 #include "base/size.h"
 #include "learn/measurement.h"
 #include "learn/model.h"
-#include "learn/states.h"
 
 #include <math.h>
 #include <stdlib.h>

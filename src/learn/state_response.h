@@ -18,6 +18,12 @@
 #include "learn/observations.h"
 #include "learn/projection.h"
 
+/* Numbers of a state, 2 M, that an estimate may have: a pass takes as many predictions of each chunk. */
+enum { STATES_MOST_NUMBERS = 128 };
+
+/* Predictions that run at once, where one chunk needs no more. */
+enum { STATES_MOST_SAMPLES = 1500 };
+
 struct state_response {
   bool known;                     /* false before the first pass: states stand still */
   int chunks, numbers, residuals; /* n = 2 M, R */

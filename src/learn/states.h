@@ -29,12 +29,6 @@
 #include "learn/projection.h"
 #include "learn/state_response.h"
 
-/* Numbers of a state, 2 M, that an estimate may have: a pass takes as many predictions of each chunk. */
-enum { STATES_MOST_NUMBERS = 128 };
-
-/* Predictions that run at once, where one chunk needs no more. */
-enum { STATES_MOST_SAMPLES = 1500 };
-
 /* Damping of H that a new state begins with. */
 static const double STATES_FIRST_DAMPING = 0.01;
 

@@ -269,14 +269,23 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
   const carom_trainer_options *o = &t->options;
   const carom_model *m = t->model;
   const int elastic = m->constant >= 0 ? 2 * m->potential.elastic_count : 0;
+  // a step is as long as the rate, however large the parameter: what the potential is proportional to would
+  // be shaken where a search has made masses and potential small
+  const potential_parts scaled = model_potential_parts(m);
+  const double scale = model_mass_scale(m);
+  const adamw_part parts[2] = {{scaled.starts[0], scaled.counts[0], scale},
+                               {scaled.starts[1], scaled.counts[1], scale}};
   // masses, contact properties and the elasticity stand before the weights
   const adamw_options how = {.rate = rate,
                              .first_count = m->network + elastic,
                              .first_rate = rate * o->property_rate,
+                             .part_count = scale < 1 ? 2 : 0,
+                             .parts = parts,
                              .beta1 = o->beta1,
                              .beta2 = o->beta2,
                              .epsilon = o->epsilon,
-                             .weight_decay = o->weight_decay};
+                             .weight_decay = o->weight_decay,
+                             .threads = m->training.batch.thread_count};
   // the bias of the potential's output layer adds a constant to it: there is nothing to learn about it,
   // and it does not decay
   const double kept = m->constant >= 0 ? m->parameters[m->constant] : 0;

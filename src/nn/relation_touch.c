@@ -98,7 +98,7 @@ static void contact_vjp(const carom_system *s, const relation *r, const touch_un
     for (int i = 0; i < d; i++)
       for (int j = 0; j < d; j++)
         block_bar[(k * d + i) * d + j] = velocity_bar[i] * v[c.point[k] * d + j];
-  contact_geometry_vjp(s, &c, x, block_bar, gap_bar, x_bar);
+  contact_geometry_vjp(s, &c, x, block_bar, gap_bar, x_bar, NULL);
 }
 
 void relation_touch_vjp(const carom_system *s, const relation *r, const touch_units *units,

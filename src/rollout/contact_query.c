@@ -63,6 +63,7 @@ static void contact_place(const carom_system *s, const contact *c, const double 
       return;
     case CONTACT_POINT_PLANE:
       body_place(s, b, b->shape_points + c->id.detail * d, x, place);
+      for (int k = 0; k < d; k++) place[k] += b->rounding * c->frame[0][k];
       return;
     case CONTACT_LIMIT: segment_middle(s, &s->limits[c->id.first].segment, x, place); return;
   }
@@ -123,7 +124,8 @@ static void list_event(contact_query *q) {
     double f[MAX_DIMENSION];
     for (int k = 0; k < d; k++)
       f[k] = impulses.compression.f[i * d + k] + impulses.restitution.f[i * d + k];
-    q->list->items[q->list->count++] = describe(q->system, &event.group.contacts[i], x, f);
+    q->list->items[q->list->count++] =
+        describe(q->mechanics.system, &event.group.contacts[i], x, f);
   }
 }
 
@@ -145,7 +147,7 @@ static void list_acting(void *user) {
   record.controls = (step_controls){.u = q->u};
   integrator_step(&in, 1, q->x, q->v, &record, &q->memory);
   if (o->stabilize) project_state(&q->mechanics, q->x, q->v, &q->memory);
-  if (!collision_detect(q->system, q->x, &q->active)) arena_give_up();
+  if (!collision_detect(q->mechanics.system, q->x, &q->active)) arena_give_up();
   if (q->active.count > 0) list_event(q);
 }
 

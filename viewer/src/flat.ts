@@ -398,9 +398,13 @@ export class FlatStage implements Stage {
     pen.globalAlpha = shown.ghost ? 0.4 : 1;
     pen.beginPath();
     for (const contact of actingLimits(shown.track, this.frame.time)) {
-      const [x, y] = view.project(tieMiddle(scene.ties[limits.ties[contact]], this.state, scene.dimension));
-      pen.moveTo(x + 2.5, y);
-      pen.arc(x, y, 2.5, 0, 7);
+      const tie = scene.ties[limits.ties[contact]];
+      const [x, y] = view.project(tieMiddle(tie, this.state, scene.dimension));
+      // of short segments small ones, which leave the rope to be seen
+      const [px, py] = view.project(placeAt(tie.to, this.state, scene.dimension));
+      const r = Math.min(Math.max(0.5 * Math.hypot(px - x, py - y), 0.8), 2.5);
+      pen.moveTo(x + r, y);
+      pen.arc(x, y, r, 0, 7);
     }
     pen.fill();
     pen.globalAlpha = 1;
