@@ -251,10 +251,6 @@ static void test_exact_data(void **state) {
               60, 0);
   check_exact("gyro", "friction:start=0.3,restitution:start=0.27,moment:start=0.1", 3, 40, 0);
   check_exact("rope", "stiffness:shared:start=17", 2, 10, 0);
-  check_exact(CAROM_TEST_DATA "/rounded-box.json",
-              "drag:start=0.3,angular_drag:start=0.006,radius:start=0.01,offset:start=0.09,"
-              "restitution:start=0.2",
-              4, 60, 0);
   // everything sticks in this data from a friction of 0.147 on: a lower bound
   check_exact("bd1",
               "friction:start=0.6,restitution:start=0.27,moment:start=0.0075,gravity:start=3.3", 6,
