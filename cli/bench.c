@@ -12,13 +12,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_JSON = 256, KEY_SECONDS, KEY_KERNELS, MAX_CHOSEN = 16 };
+enum {
+  KEY_JSON = 256,
+  KEY_SECONDS,
+  KEY_KERNELS,
+  KEY_TASKS,
+  KEY_SEEDS,
+  KEY_DESCENT,
+  MAX_CHOSEN = 16
+};
 
 typedef struct arguments {
   int chosen_count;
   const bench *chosen[MAX_CHOSEN];
   double seconds;
-  const char *kernels;
+  const char *kernels, *tasks;
+  int seeds;
+  bool descent;
   bool json;
   bool quiet;
 } arguments;
@@ -26,7 +36,12 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"seconds", KEY_SECONDS, "X", 0, "seconds to spend on each number (0.2)", 0},
     {"kernels", KEY_KERNELS, "NAME", 0,
-     "the network's inner loops: avx512, avx2, neon or generic (the best that the processor can run)", 0},
+     "the network's inner loops: avx512, avx2, neon or generic (the best that the processor can "
+     "run)",
+     0},
+    {"tasks", KEY_TASKS, "LIST", 0, "of learn: tasks with commas (all eight)", 0},
+    {"seeds", KEY_SEEDS, "N", 0, "of learn: seeds of each task (3)", 0},
+    {"no-warm-start", KEY_DESCENT, NULL, 0, "of learn: by descent alone", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
     {"quiet", 'q', NULL, 0, "show no progress", 0},
     {0}};
@@ -60,10 +75,14 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_JSON: a->json = true; return 0;
     case KEY_SECONDS: a->seconds = parse_number(state, "--seconds", text, 0.0, 1e6); return 0;
     case KEY_KERNELS: a->kernels = text; return 0;
+    case KEY_TASKS: a->tasks = text; return 0;
+    case KEY_SEEDS: a->seeds = (int)parse_integer(state, "--seeds", text, 1, 1000); return 0;
+    case KEY_DESCENT: a->descent = true; return 0;
     case 'q': a->quiet = true; return 0;
     case ARGP_KEY_ARG: choose(a, text, state); return 0;
     case ARGP_KEY_NO_ARGS:
-      for (const bench *b = benches; b->name != NULL; b++) choose(a, b->name, state);
+      for (const bench *b = benches; b->name != NULL; b++)
+        if (!b->long_one) choose(a, b->name, state);
       return 0;
     case ARGP_KEY_END: check_ranks(a, state); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -76,13 +95,14 @@ static const char help[] =
     "groups of touching disks, each in processor time of one thread; and training iterations of "
     "every task, in elapsed time on all threads; and what it costs to share them (`mpirun -n N "
     "carom "
-    "bench ranks`).\n"
-    "Without a name: all of them."
+    "bench ranks`); and the time a whole training takes to learn what the paper reports (learn).\n"
+    "Without a name: all of them but learn, which takes minutes."
     "\vExample:\n  carom bench events rope --json";
-static const struct argp argp = {.options = options,
-                                 .parser = parse,
-                                 .args_doc = "[events] [scenes] [rope] [groups] [train] [ranks]",
-                                 .doc = help};
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "[events] [scenes] [rope] [groups] [train] [ranks] [learn]",
+    .doc = help};
 
 static bool go_on(void) { return !interrupted(); }
 
@@ -122,7 +142,12 @@ static void print_table(const bench *b, json_t *rows) {
 }
 
 static int run_chosen(const arguments *a, json_t *all) {
-  const bench_options how = {.seconds = a->seconds, .go_on = go_on, .kernels = a->kernels};
+  const bench_options how = {.seconds = a->seconds,
+                             .go_on = go_on,
+                             .kernels = a->kernels,
+                             .tasks = a->tasks,
+                             .seeds = a->seeds,
+                             .descent = a->descent};
   for (int k = 0; k < a->chosen_count; k++) {
     if (!a->quiet) fprintf(stderr, "measuring: %s\n", a->chosen[k]->name);
     carom_error error = {0};
@@ -135,7 +160,7 @@ static int run_chosen(const arguments *a, json_t *all) {
 }
 
 int command_bench(int argc, char **argv) {
-  arguments a = {.seconds = 0.2};
+  arguments a = {.seconds = 0.2, .seeds = 3};
   parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   json_t *all = json_object();
