@@ -23,12 +23,13 @@ const bench benches[] = {
      "as many groups.",
      false, bench_groups},
     {"train", "one training iteration of each task: batch 200, chunks of 5, network 3 x 256",
-     "Milliseconds of one iteration (forward, reverse, update) on all threads, least over repeats, "
-     "in double and in single precision, of the baselines in single precision on 200 pairs of "
-     "states; of its processor time the shares of network, dynamics, contacts (a baseline's "
-     "network) and the rest; gemm_share is the rate of the network's matrix products over that of "
-     "large products alone, both measured here; reference_ratio is the published implementation's "
-     "time (PyTorch, measured once on a machine like this) over ours.",
+     "Milliseconds of one iteration (forward, reverse, update) on all threads, least over repeats: "
+     "elapsed, and processor time of all threads (busy_ms, which other programs disturb less); "
+     "baselines on 200 pairs of states. gflops: rate of the network's matrix products on one "
+     "thread, activations in their time; gemm_share: the same over the rate of large products "
+     "alone, both measured here. Shares of processor time: network, dynamics, contacts (a "
+     "baseline's network), rest. reference_ratio: time of the published implementation (PyTorch, "
+     "optimisation layers cached, on two cores with AVX2) over ours.",
      false, bench_training},
     {"ranks", "one training iteration of some tasks shared by the ranks that mpirun started",
      "Milliseconds, of the slowest rank: work of its shards (processor time over its threads), "

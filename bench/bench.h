@@ -15,6 +15,8 @@ typedef struct bench_options {
   const char *tasks;   /* that are learned, with commas; NULL: all */
   int seeds;           /* of each */
   bool descent;        /* they are learned without a warm start */
+  const char *scene;   /* of trainings: this task alone, or NULL */
+  const char *model;   /* of trainings: this model alone, or NULL */
 } bench_options;
 
 typedef struct bench {

@@ -16,6 +16,8 @@ enum {
   KEY_JSON = 256,
   KEY_SECONDS,
   KEY_KERNELS,
+  KEY_SCENE,
+  KEY_MODEL,
   KEY_TASKS,
   KEY_SEEDS,
   KEY_DESCENT,
@@ -26,7 +28,7 @@ typedef struct arguments {
   int chosen_count;
   const bench *chosen[MAX_CHOSEN];
   double seconds;
-  const char *kernels, *tasks;
+  const char *kernels, *scene, *model, *tasks;
   int seeds;
   bool descent;
   bool json;
@@ -39,6 +41,8 @@ static const struct argp_option options[] = {
      "the network's inner loops: avx512, avx2, neon or generic (the best that the processor can "
      "run)",
      0},
+    {"scene", KEY_SCENE, "NAME", 0, "train: this task alone", 0},
+    {"model", KEY_MODEL, "NAME", 0, "train: this model alone", 0},
     {"tasks", KEY_TASKS, "LIST", 0, "of learn: tasks with commas (all eight)", 0},
     {"seeds", KEY_SEEDS, "N", 0, "of learn: seeds of each task (3)", 0},
     {"no-warm-start", KEY_DESCENT, NULL, 0, "of learn: by descent alone", 0},
@@ -75,6 +79,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_JSON: a->json = true; return 0;
     case KEY_SECONDS: a->seconds = parse_number(state, "--seconds", text, 0.0, 1e6); return 0;
     case KEY_KERNELS: a->kernels = text; return 0;
+    case KEY_SCENE: a->scene = text; return 0;
+    case KEY_MODEL: a->model = text; return 0;
     case KEY_TASKS: a->tasks = text; return 0;
     case KEY_SEEDS: a->seeds = (int)parse_integer(state, "--seeds", text, 1, 1000); return 0;
     case KEY_DESCENT: a->descent = true; return 0;
@@ -97,7 +103,8 @@ static const char help[] =
     "carom "
     "bench ranks`); and the time a whole training takes to learn what the paper reports (learn).\n"
     "Without a name: all of them but learn, which takes minutes."
-    "\vExample:\n  carom bench events rope --json";
+    "\vExample:\n  carom bench events rope --json\n  carom bench train --scene cp3 --model "
+    "cm-cd-clnn\n  carom bench learn --tasks cp3 --seeds 1";
 static const struct argp argp = {
     .options = options,
     .parser = parse,
@@ -145,6 +152,9 @@ static int run_chosen(const arguments *a, json_t *all) {
   const bench_options how = {.seconds = a->seconds,
                              .go_on = go_on,
                              .kernels = a->kernels,
+                             .scene = a->scene,
+                             .model = a->model,
+
                              .tasks = a->tasks,
                              .seeds = a->seeds,
                              .descent = a->descent};

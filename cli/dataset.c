@@ -12,14 +12,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KEY_FROM = 512, KEY_COMPENSATION, KEY_CONTACT_TIME, KEY_SEED, KEY_JSON, TABLE_ROWS = 30 };
+enum {
+  KEY_FROM = 512,
+  KEY_COMPENSATION,
+  KEY_CONTACT_TIME,
+  KEY_FRICTION,
+  KEY_SEED,
+  KEY_JSON,
+  TABLE_ROWS = 30
+};
 
 typedef struct arguments {
   dataset_arguments data;
   const char *scene;
   const char *from;
   const char *output;
-  int compensation, contact_time; /* -1: the scene's */
+  int compensation, contact_time, friction; /* -1: the scene's */
   uint64_t seed;
   bool json;
   general_options general;
@@ -37,6 +45,8 @@ static const struct argp_option options[] = {
      "contacts of the simulation act at the end of a time step (step), or when their gap closes "
      "(event); the scene's",
      1},
+    {"friction", KEY_FRICTION, "LAW", 0,
+     "friction law of the simulation: convex, as the paper has it, or coulomb (the scene's)", 1},
     {"seed", KEY_SEED, "S", 0, "seed of initial states, choice of chunks and noise (0)", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
     {0}};
@@ -45,11 +55,11 @@ static void check_complete(const arguments *a, struct argp_state *state) {
   require_scene(state, a->scene);
   if (a->output == NULL) argp_error(state, "-o FILE is missing: where the data set goes");
   if (a->from != NULL && (given_text(&a->data.options, "steps") != NULL || a->data.contact >= 0 ||
-                          a->compensation >= 0 || a->contact_time >= 0))
+                          a->compensation >= 0 || a->contact_time >= 0 || a->friction >= 0))
     argp_error(
         state,
-        "--steps, --contact, --compensation and --contact-time are of a simulation, --from has "
-        "none");
+        "--steps, --contact, --compensation, --contact-time and --friction are of a simulation, "
+        "--from has none");
 }
 
 static error_t parse(int key, char *text, struct argp_state *state) {
@@ -68,6 +78,10 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_CONTACT_TIME:
       a->contact_time = parse_name(state, "--contact-time", text,
                                    option_info(CAROM_ROLLOUT_OPTIONS, "contact_time").names);
+      return 0;
+    case KEY_FRICTION:
+      a->friction = parse_name(state, "--friction", text,
+                               option_info(CAROM_ROLLOUT_OPTIONS, "friction").names);
       return 0;
     case KEY_SEED: a->seed = parse_seed(state, text); return 0;
     case KEY_JSON: a->json = true; return 0;
@@ -128,6 +142,7 @@ static carom_status make_data(const arguments *a, outcome *o, carom_error *error
   carom_rollout_options simulation = carom_rollout_default_options(o->system);
   if (a->compensation >= 0) simulation.compensation = (carom_compensation)a->compensation;
   if (a->contact_time >= 0) simulation.contact_time = (carom_contact_time)a->contact_time;
+  if (a->friction >= 0) simulation.friction = (carom_friction_law)a->friction;
   dataset_arguments_apply(&a->data, &wanted, &simulation.contact);
   wanted.seed = a->seed;
   wanted.threads = a->general.threads;
@@ -203,7 +218,8 @@ static void print_as_json(const arguments *a, const outcome *o) {
 }
 
 int command_dataset(int argc, char **argv) {
-  arguments a = {.data = dataset_arguments_default(), .compensation = -1, .contact_time = -1};
+  arguments a = {
+      .data = dataset_arguments_default(), .compensation = -1, .contact_time = -1, .friction = -1};
   const struct argp_child children[] = {
       {dataset_argp(), 0, NULL, 0}, {&general_argp, 0, NULL, 0}, {0}};
   argp.children = children;

@@ -88,8 +88,8 @@ static void warn_choice(const char *command, const char *flag, const char *optio
           choice_name(CAROM_ROLLOUT_OPTIONS, option, of_model));
 }
 
-void dataset_warn_simulation(const char *command, const carom_dataset *data,
-                             const carom_model_options *model) {
+void dataset_warn_simulation(const char *command, const carom_system *system,
+                             const carom_dataset *data, const carom_model_options *model) {
   if (!data->simulated) return;
   // where gaps close in time there is nothing to compensate
   if (data->contact_time == CAROM_CONTACT_TIME_STEP ||
@@ -98,4 +98,6 @@ void dataset_warn_simulation(const char *command, const carom_dataset *data,
                 (int)model->compensation);
   warn_choice(command, "--contact-time", "contact_time", (int)data->contact_time,
               (int)model->contact_time);
+  warn_choice(command, "--friction", "friction", (int)data->friction,
+              (int)carom_model_friction_law(model, system));
 }

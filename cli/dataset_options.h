@@ -35,7 +35,7 @@ carom_status dataset_simulate(const carom_system *system, const carom_rollout_op
                               carom_error *error);
 
 /* Says on stderr if the contacts of a data set were simulated in another way than a model has them. */
-void dataset_warn_simulation(const char *command, const carom_dataset *data,
-                             const carom_model_options *model);
+void dataset_warn_simulation(const char *command, const carom_system *system,
+                             const carom_dataset *data, const carom_model_options *model);
 
 #endif

@@ -328,6 +328,7 @@ static double segment_scale(const checker *c, int segment) {
   double size = root_mean_square(c->s->theta + info.offset, info.size);
   // epsilon must stay positive
   if (id == CAROM_REGULARIZER) return fmin(1.0, 1e3 * size);
+  if (id == CAROM_RADIUS || id == CAROM_OFFSET || id == CAROM_CORNER) return 1.0; // as positions
   return 40.0 * (id == CAROM_STIFFNESS ? fmax(1.0, size) : 1.0);
 }
 

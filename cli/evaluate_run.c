@@ -131,7 +131,7 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   if (status == CAROM_OK) status = name_output(a, o, error);
   if (status != CAROM_OK) return status;
   const carom_model_options of_model = carom_model_describe(o->model).options;
-  dataset_warn_simulation("evaluate", o->data, &of_model);
+  dataset_warn_simulation("evaluate", o->system, o->data, &of_model);
   static const carom_chunks unknown = {0};
   carom_evaluation_options wanted = a->options;
   if (a->data != NULL) wanted.train = o->training != NULL ? &o->training->train : &unknown;

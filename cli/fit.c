@@ -32,7 +32,8 @@ static const struct argp_option options[] = {
     {"data", KEY_DATA, "FILE", 0, "measured trajectories: a trajectory file or a data set (HDF5)",
      0},
     {"unknown", KEY_UNKNOWN, "LIST", 0,
-     "what is sought, in commas: friction, restitution, mass, moment, gravity, stiffness, scale, "
+     "what is sought, in commas: friction, restitution, mass, moment, gravity, stiffness, radius, "
+     "offset, corner[b], drag, angular_drag, scale, "
      "shift[z]; of one contact or body as in friction[a|ground], mass[b]. Behind each may stand "
      ":start=X :low=X :high=X :prior=MEAN/DEVIATION :shared :each",
      0},

@@ -16,8 +16,6 @@ static bool is_role(const char *word) {
   return false;
 }
 
-bool motion_is_predicted(const motion *m) { return strcmp(m->role, "predicted") == 0; }
-
 /* A dataset of states: "GROUP/x_ROLE", either of which may be missing. */
 typedef struct state_array {
   const carom_array *x;
@@ -122,6 +120,9 @@ static motion make_motion(const motion_set *set, const state_array *s, int sampl
       u->shape[u->rank - 2] == s->states - 1)
     m.u = row_of(u, 3, s->samples, sample);
   name_motion(set, s, sample, &m);
+  // so are the first two of a plan that was made with learned properties
+  const bool learned = is_plan(set) && carom_arrays_find(&set->arrays, "true_terms") != NULL;
+  m.predicted = strcmp(m.role, "predicted") == 0 || (learned && sample < 2);
   return m;
 }
 

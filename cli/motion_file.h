@@ -18,6 +18,7 @@ typedef struct motion {
   const double *v; /* NULL: not known */
   const double *u; /* [states - 1][control_size]; NULL: none */
   const double *contact; /* [states] flags; NULL: not known */
+  bool predicted;        /* computed with other parameters than the scene's */
 } motion;
 
 typedef struct motion_set {
@@ -41,8 +42,5 @@ typedef struct motion_choice {
 carom_status motion_set_read(const char *path, const motion_choice *choice, motion_set *set,
                              carom_error *error);
 void motion_set_free(motion_set *set);
-
-/* Whether a motion was computed with other parameters than the scene's. */
-bool motion_is_predicted(const motion *m);
 
 #endif

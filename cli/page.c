@@ -192,7 +192,7 @@ static unsigned char *document_bytes(const page_document *d, size_t *size) {
   return bytes;
 }
 
-static char *base64(const unsigned char *bytes, size_t size) {
+char *base64(const unsigned char *bytes, size_t size) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   char *text = allocate((size + 2) / 3 * 4 + 1, 1), *at = text;
   for (size_t i = 0; text != NULL && i < size; i += 3) {

@@ -66,6 +66,9 @@ void page_series(json_t *series, const char *name, json_t *values, double truth)
 /* The whole page as text; NULL if memory is short or the viewer is not compiled in. The caller frees. */
 char *page_html(const page *p, const char *title, size_t *size);
 
+/* Bytes as text; the caller frees, NULL if memory is short. */
+char *base64(const unsigned char *bytes, size_t size);
+
 /* Writes it. */
 carom_status page_write(const page *p, const char *title, const char *path, size_t *size,
                         carom_error *error);

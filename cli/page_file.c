@@ -106,30 +106,6 @@ static void add_courses(page_document *d, const motion_set *set) {
   }
 }
 
-// the unknowns of a plan, each a line over iterations
-static void add_unknowns(page_document *d, const motion_set *set) {
-  enum { MOST_LINES = 40 };
-  const carom_array *a = carom_arrays_find(&set->arrays, "unknowns");
-  if (a == NULL || a->rank != 2 || a->shape[0] < 2 || a->shape[1] > MOST_LINES) return;
-  const int rows = a->shape[0], columns = a->shape[1];
-  double *values = malloc(sizeof(double) * (size_t)rows);
-  if (values == NULL) {
-    d->failed = true;
-    return;
-  }
-  for (int k = 0; k < rows; k++) values[k] = k;
-  json_t *series = page_chart(
-      d, &(page_chart_info){.title = "Unknowns", .x_label = "iteration", .y_label = "value"},
-      page_numbers(d, values, rows, 1, true));
-  for (int c = 0; c < columns; c++) {
-    char name[32];
-    for (int k = 0; k < rows; k++) values[k] = a->values[(size_t)k * (size_t)columns + (size_t)c];
-    snprintf(name, sizeof name, "number %d", c);
-    page_series(series, name, page_numbers(d, values, rows, 1, true), NAN);
-  }
-  free(values);
-}
-
 static void shape_text(const carom_array *a, char *text, size_t size) {
   size_t used = 0;
   text[0] = '\0';
@@ -203,7 +179,7 @@ static page_document *begin_document(page *p, const motion_set *set, const char 
     json_object_set_new(d->root, "joins", json_true());
   add_facts(d, set, path, kinds[kind].words);
   add_courses(d, set);
-  add_unknowns(d, set);
+  if (strcmp(kinds[kind].kind, "plan") == 0) page_add_plan(d, set);
   add_array_table(d, set);
   return d;
 }

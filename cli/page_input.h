@@ -18,6 +18,9 @@ carom_status page_add_run(page *p, const char *folder, const motion_choice *choi
 carom_status page_add_input(page *p, const char *path, const motion_choice *choice,
                             carom_error *error);
 
+/* What a plan's result has beside its motions and the course of its loss. */
+void page_add_plan(page_document *d, const motion_set *set);
+
 /* What the last part of a path is, without slashes at its end: "cp3.h5". */
 const char *path_name(const char *path, char *buffer, size_t size);
 

@@ -125,7 +125,7 @@ static carom_status contacts_of_state(const motion_set *set, const motion *m, in
                                       carom_contact_list *list, carom_error *error) {
   const size_t size = (size_t)set->info.point_count * (size_t)set->info.dimension;
   const double *x = m->x + (size_t)k * size;
-  if (m->v == NULL || motion_is_predicted(m) || k == 0)
+  if (m->v == NULL || m->predicted || k == 0)
     return carom_system_contacts(set->system, x, 0.0, list, error);
   const double *u = m->u != NULL ? m->u + (size_t)(k - 1) * (size_t)set->info.control_size : NULL;
   return carom_system_step_contacts(set->system, options, NULL, x - size,
@@ -151,54 +151,131 @@ carom_status motion_contacts_find(const motion_set *set, const motion *m, motion
   return status;
 }
 
-// the labels of the contacts that occur, and each one's place among them
-static json_t *labels_json(const motion_set *set, const motion_contacts *found, double *place) {
-  json_t *labels = json_array();
-  int *number = allocate((size_t)set->info.contact_count, sizeof(int));
-  for (int k = 0; number != NULL && k < found->count; k++) {
-    const int contact = found->items[k].contact;
-    if (number[contact] == 0) {
-      char text[128];
-      carom_system_contact_label(set->system, contact, text, sizeof text);
-      json_array_append_new(labels, json_string(text));
-      number[contact] = (int)json_array_size(labels);
-    }
-    place[k] = number[contact] - 1;
-  }
-  free(number);
-  return labels;
+/* Labels of the contacts that occur, each by its number among them. */
+typedef struct label_list {
+  json_t *texts;
+  int *number; /* [contact_count] from 1; 0: it has not occurred */
+} label_list;
+
+static bool labels_open(const motion_set *set, label_list *labels) {
+  *labels = (label_list){json_array(), allocate((size_t)set->info.contact_count, sizeof(int))};
+  return labels->texts != NULL && labels->number != NULL;
 }
 
+// the number of a contact, from 0
+static int label_number(const motion_set *set, label_list *labels, int contact) {
+  if (labels->number[contact] == 0) {
+    char text[128];
+    carom_system_contact_label(set->system, contact, text, sizeof text);
+    json_array_append_new(labels->texts, json_string(text));
+    labels->number[contact] = (int)json_array_size(labels->texts);
+  }
+  return labels->number[contact] - 1;
+}
+
+static bool is_limit(const carom_contact *c) { return c->bodies[0] < 0; }
+
+// contacts between bodies, and of bodies with planes
 static json_t *events_json(page_document *d, const motion_set *set, const motion_contacts *found) {
-  const int n = found->count, dimension = set->info.dimension;
-  // state, contact, gap, normal impulse, whether it is a limit, then point and impulse
-  double *values = allocate((size_t)n * (size_t)(5 + 2 * dimension), sizeof(double));
-  if (values == NULL) {
+  const int dimension = set->info.dimension;
+  // state, contact, gap, normal impulse, then point and impulse
+  double *values = allocate((size_t)found->count * (size_t)(4 + 2 * dimension), sizeof(double));
+  label_list labels;
+  if (!labels_open(set, &labels) || values == NULL) {
     d->failed = true;
+    free(values);
+    free(labels.number);
     return json_null();
   }
-  double *state = values, *contact = state + n, *gap = contact + n, *normal = gap + n;
-  double *limit = normal + n, *point = limit + n, *impulse = point + (size_t)n * (size_t)dimension;
-  for (int k = 0; k < n; k++) {
+  int n = 0;
+  double *state = values, *contact = state + found->count, *gap = contact + found->count;
+  double *normal = gap + found->count, *point = normal + found->count;
+  double *impulse = point + (size_t)found->count * (size_t)dimension;
+  for (int k = 0; k < found->count; k++) {
     const carom_contact *c = &found->items[k];
-    state[k] = found->state[k];
-    gap[k] = c->gap;
-    normal[k] = c->normal_impulse;
-    limit[k] = c->bodies[0] < 0;
+    if (is_limit(c)) continue;
+    state[n] = found->state[k];
+    contact[n] = label_number(set, &labels, c->contact);
+    gap[n] = c->gap;
+    normal[n] = c->normal_impulse;
     for (int i = 0; i < dimension; i++) {
-      point[k * dimension + i] = c->point[i];
-      impulse[k * dimension + i] = c->impulse[i];
+      point[n * dimension + i] = c->point[i];
+      impulse[n * dimension + i] = c->impulse[i];
     }
+    n++;
   }
-  json_t *labels = labels_json(set, found, contact);
   json_t *events = json_pack(
-      "{so so so so so so so so}", "label", labels, "state", page_numbers(d, state, n, 1, false),
+      "{so so so so so so so}", "label", labels.texts, "state", page_numbers(d, state, n, 1, false),
       "contact", page_numbers(d, contact, n, 1, false), "gap", page_numbers(d, gap, n, 1, false),
-      "normal", page_numbers(d, normal, n, 1, false), "limit", page_numbers(d, limit, n, 1, false),
-      "point", page_numbers(d, point, n, dimension, false), "impulse",
+      "normal", page_numbers(d, normal, n, 1, false), "point",
+      page_numbers(d, point, n, dimension, false), "impulse",
       page_numbers(d, impulse, n, dimension, false));
+  free(labels.number);
   free(values);
   return events;
+}
+
+// the drawn tie in whose middle a limit is, as near as can be
+static int tie_of_limit(const motion_set *set, const double *x, const carom_contact *c,
+                        const carom_tie_info *ties, int count) {
+  int best = 0;
+  double nearest = INFINITY;
+  for (int k = 0; k < count; k++) {
+    double ends[2][3] = {{0}}, off = 0;
+    for (int i = 0; i < 2; i++) carom_place_position(&ties[k].ends[i], set->system, x, ends[i]);
+    for (int i = 0; i < set->info.dimension; i++) {
+      const double apart = (ends[0][i] + ends[1][i]) / 2 - c->point[i];
+      off += apart * apart;
+    }
+    if (off >= nearest) continue;
+    nearest = off;
+    best = k;
+  }
+  return best;
+}
+
+/* Limits of ropes act by the hundred, and on and on: of each the times when it begins and ends, and
+ * the tie where it is. */
+static json_t *limits_json(page_document *d, const motion_set *set, const motion *m,
+                           const motion_contacts *found) {
+  const size_t size = (size_t)set->info.point_count * (size_t)set->info.dimension;
+  double *values = allocate(3 * (size_t)found->count, sizeof(double));
+  int *run = allocate((size_t)set->info.contact_count, sizeof(int)); // the last of each, from 1
+  int tie_count = 0, n = 0;
+  carom_tie_info *ties = drawn_ties(set->system, &tie_count);
+  label_list labels;
+  json_t *places = json_array(), *limits = NULL;
+  double *contact = values, *first = values + found->count, *last = first + found->count;
+  bool done = labels_open(set, &labels) && values != NULL && run != NULL && ties != NULL;
+  for (int k = 0; done && k < found->count; k++) {
+    const carom_contact *c = &found->items[k];
+    const int state = found->state[k];
+    if (!is_limit(c)) continue;
+    const int before = run[c->contact] - 1;
+    if (before >= 0 && last[before] >= state - 1) {
+      last[before] = state;
+      continue;
+    }
+    contact[n] = label_number(set, &labels, c->contact);
+    if (contact[n] >= (double)json_array_size(places))
+      json_array_append_new(
+          places, json_integer(tie_of_limit(set, m->x + (size_t)state * size, c, ties, tie_count)));
+    first[n] = last[n] = state;
+    run[c->contact] = ++n;
+  }
+  if (done)
+    limits =
+        json_pack("{sO sO so so so}", "label", labels.texts, "tie", places, "contact",
+                  page_numbers(d, contact, n, 1, false), "first",
+                  page_numbers(d, first, n, 1, false), "last", page_numbers(d, last, n, 1, false));
+  if (limits == NULL) d->failed = true;
+  json_decref(labels.texts);
+  json_decref(places);
+  free(labels.number);
+  free(ties);
+  free(run);
+  free(values);
+  return limits != NULL ? limits : json_null();
 }
 
 /* ---- series ---------------------------------------------------------------------------------- */
@@ -272,7 +349,7 @@ static void add_error(page_document *d, json_t *series, const motion_set *set, c
   for (int k = 0; k < set->count; k++)
     if (set->items[k].sample == m->sample && strcmp(set->items[k].role, "true") == 0)
       truth = &set->items[k];
-  if (truth == NULL || !motion_is_predicted(m) || m->v == NULL || truth->v == NULL) return;
+  if (truth == NULL || !m->predicted || m->v == NULL || truth->v == NULL) return;
   const int states = m->states < truth->states ? m->states : truth->states;
   for (int k = 0; k < m->states; k++) values[k] = NAN;
   for (int k = 0; k < states; k++) {
@@ -323,11 +400,11 @@ static carom_status add_track(page_document *d, const motion_set *set, const mot
   add_impulses(d, series, m, &found, values);
   add_error(d, series, set, m, values);
   add_controls(d, series, set, m, values);
-  json_t *track =
-      json_pack("{ss ss so si so so so so}", "sample", m->name, "role", m->role, "file",
-                page_text(file), "states", m->states, "dt", json_number(set->dt), "x",
-                page_motion(d, m->x, m->states, set->info.point_count * set->info.dimension),
-                "series", series, "events", events_json(d, set, &found));
+  json_t *track = json_pack(
+      "{ss ss so si so so so so so}", "sample", m->name, "role", m->role, "file", page_text(file),
+      "states", m->states, "dt", json_number(set->dt), "x",
+      page_motion(d, m->x, m->states, set->info.point_count * set->info.dimension), "series",
+      series, "events", events_json(d, set, &found), "limits", limits_json(d, set, m, &found));
   motion_contacts_free(&found);
   if (track == NULL) d->failed = true;
   if (track != NULL) json_array_append_new(json_object_get(d->root, "tracks"), track);

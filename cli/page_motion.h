@@ -1,11 +1,13 @@
 /* What moves, on a page: the scene's geometry, and motions as tracks with energies, gaps and contacts.
  *
  *   "scene"   {"name", "description", "dimension", "gravity", "bodies", "planes", "ties"}
- *   "tracks"  [{"sample", "role", "file", "states", "dt", "x", "series", "events"}]
+ *   "tracks"  [{"sample", "role", "file", "states", "dt", "x", "series", "events", "limits"}]
  *               x       motion, [states][point_count * dimension]
  *               series  [{"group", "name", "values"}] one number for each state
- *               events  {"label": [...], "state", "contact", "point", "impulse", "normal", "limit", "gap"}: contacts
- *                       that act at the end of the step that leads to a state; `contact` is a place in "label" */
+ *               events  {"label": [...], "state", "contact", "point", "impulse", "normal", "gap"}: contacts
+ *                       that act at the end of the step that leads to a state; `contact` is a place in "label"
+ *               limits  {"label": [...], "tie": [...], "contact", "first", "last"}: limits of a rope, each from
+ *                       a first to a last state; "tie" is a place in the scene's ties */
 #ifndef CAROM_CLI_PAGE_MOTION_H
 #define CAROM_CLI_PAGE_MOTION_H
 

@@ -457,7 +457,9 @@ carom_status page_add_input(page *p, const char *path, const motion_choice *choi
     const carom_status status = add_runs_below(p, path, choice, 0, error);
     if (status != CAROM_OK || p->count > before) return status;
     return carom_error_set(error, CAROM_INVALID_DATA,
-                           "%s: a folder without config.json, and there is no run below it", path);
+                           "%s: a folder without config.json, and there is no run below it; "
+                           "files are given by their names: carom view %s/*.h5",
+                           path, path);
   }
   return page_add_file(p, path, choice, error);
 }

@@ -6,6 +6,7 @@
  *   mass_ratios  appendix I: [m_2/m_1, m_3/m_1, ...], four decimals
  *   errors       appendices K and L: {"mean", "half_width_95", "source"}, the relative error of
  *                trajectories of 5 states, half of its 95 % interval
+ *   planning     by plan and unknown: where the reference implementation ends; the paper has no numbers
  *
  * Three things to know when comparing:
  *  - Its Rope has 200 points (table 1: D = 400), which is carom's `rope200`; `rope` has 10. Its

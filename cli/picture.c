@@ -242,6 +242,25 @@ static void draw_planes(const picture *p, cairo_t *pen) {
   }
 }
 
+// where a body is to be: its outline, dashed, and a cross
+static void draw_target(const picture *p, cairo_t *pen, const plan_target *target) {
+  static const double dashes[] = {5, 4};
+  const projected at = project(&p->view, target->position);
+  const double radius = fmax(target->radius * projection_scale(&p->view, target->position), 6);
+  set_colour(pen, themes[p->theme].ink, 1);
+  cairo_set_line_width(pen, 1.5);
+  cairo_set_dash(pen, dashes, 2, 0);
+  cairo_new_sub_path(pen);
+  cairo_arc(pen, at.x, at.y, radius, 0, 2 * M_PI);
+  cairo_stroke(pen);
+  cairo_set_dash(pen, NULL, 0, 0);
+  cairo_move_to(pen, at.x - 5, at.y);
+  cairo_line_to(pen, at.x + 5, at.y);
+  cairo_move_to(pen, at.x, at.y - 5);
+  cairo_line_to(pen, at.x, at.y + 5);
+  cairo_stroke(pen);
+}
+
 /* ---- ties ------------------------------------------------------------------------------------ */
 
 // a zigzag, but for the short ones of a rope
@@ -606,6 +625,7 @@ void picture_draw(const picture *p, cairo_t *pen, double time) {
   cairo_set_line_cap(pen, CAIRO_LINE_CAP_ROUND);
   cairo_set_line_join(pen, CAIRO_LINE_JOIN_ROUND);
   draw_planes(p, pen);
+  for (int k = 0; k < p->target_count; k++) draw_target(p, pen, &p->targets[k]);
   for (int k = 0; k < p->count; k++) draw_motion(p, pen, k, time);
   for (int k = 0; p->contacts && k < p->count; k++) {
     const drawing d = {.picture = p,

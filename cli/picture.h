@@ -3,6 +3,7 @@
 #define CAROM_CLI_PICTURE_H
 
 #include "cli/page_motion.h"
+#include "cli/plan_notes.h"
 #include "cli/projection.h"
 
 #include <cairo.h>
@@ -27,7 +28,9 @@ typedef struct picture {
   bool contacts;      /* flashes and arrows of impulses */
   int strobe;         /* earlier states, paler the longer ago; 0: none */
   double strobe_from; /* time of the first of them */
-  double *state;      /* scratch [point_count * dimension] */
+  int target_count;
+  plan_target targets[MOST_TARGETS]; /* of a plan, where bodies are to be */
+  double *state;                     /* scratch [point_count * dimension] */
 } picture;
 
 /* Draws the moment `time`, over the whole of the paper. */

@@ -4,6 +4,7 @@
 #include "cli/given_options.h"
 #include "cli/messages.h"
 #include "cli/output.h"
+#include "cli/plan_run.h"
 #include "cli/progress.h"
 
 #include <math.h>
@@ -21,15 +22,6 @@ typedef struct arguments {
   bool json, list;
   general_options general;
 } arguments;
-
-/* What a command has loaded and found. */
-typedef struct work {
-  carom_plan *plan;
-  carom_system *learned_system;
-  carom_model *model;
-  carom_plan_options options;
-  carom_plan_result *result;
-} work;
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write motion, unknowns and their course to FILE (HDF5)", 0},
@@ -81,28 +73,7 @@ static struct argp argp = {.options = options, .parser = parse, .args_doc = "PLA
 
 /* ---- work ---- */
 
-// the system and best model of a run
-static carom_status load_model(const arguments *a, work *w, carom_error *error) {
-  char path[4096];
-  carom_run_config config;
-  carom_difference found;
-  snprintf(path, sizeof path, "%.4000s/config.json", a->properties);
-  carom_status status = carom_run_config_read(path, &config, &w->learned_system, error);
-  if (status != CAROM_OK) return status;
-  carom_run_config_free(&config);
-  const carom_system *system = carom_plan_describe(w->plan).system;
-  if (carom_system_differs(w->learned_system, system, &found))
-    return carom_error_set(
-        error, CAROM_INVALID_DATA,
-        "%s: the run is of another scene than the plan: %s is %s there and %s here", a->properties,
-        found.path, found.first, found.second);
-  snprintf(path, sizeof path, "%.4000s/best.h5", a->properties);
-  status = carom_model_load(w->learned_system, path, &w->model, error);
-  if (status == CAROM_OK) status = carom_plan_set_model(w->plan, w->model, error);
-  return status;
-}
-
-static carom_status prepare(const arguments *a, work *w, carom_error *error) {
+static carom_status prepare(const arguments *a, plan_run *w, carom_error *error) {
   carom_status status = carom_plan_load(a->plan, &w->plan, error);
   if (status != CAROM_OK) return status;
   const carom_plan_info info = carom_plan_describe(w->plan);
@@ -114,7 +85,8 @@ static carom_status prepare(const arguments *a, work *w, carom_error *error) {
   const char *const inputs[] = {a->plan};
   status = check_output(a->output, 1, inputs, error);
   if (status == CAROM_OK) status = carom_plan_set_rollout(w->plan, &rollout, error);
-  if (status == CAROM_OK && a->properties != NULL) status = load_model(a, w, error);
+  if (status == CAROM_OK && a->properties != NULL)
+    status = plan_run_properties(w, a->properties, error);
   return status;
 }
 
@@ -124,7 +96,7 @@ static bool show(void *user, const carom_plan_progress *p) {
   return progress_update(bar, p->done, p->total);
 }
 
-static carom_status solve(const arguments *a, work *w, carom_error *error) {
+static carom_status solve(const arguments *a, plan_run *w, carom_error *error) {
   progress bar = progress_begin("planning", "iterations", a->general.quiet);
   carom_status status = carom_plan_solve(w->plan, &w->options, show, &bar, &w->result, error);
   progress_end(&bar);
@@ -132,16 +104,9 @@ static carom_status solve(const arguments *a, work *w, carom_error *error) {
   return carom_plan_result_write(w->result, w->plan, a->output, error);
 }
 
-static void work_free(work *w) {
-  carom_plan_result_destroy(w->result);
-  carom_plan_destroy(w->plan);
-  carom_model_destroy(w->model);
-  carom_system_destroy(w->learned_system);
-}
-
 /* ---- results ---- */
 
-static void print_unknowns(const work *w) {
+static void print_unknowns(const plan_run *w) {
   const carom_plan_result *r = w->result;
   const double *start = r->start_unknowns + (size_t)r->best * (size_t)r->unknown_count;
   printf("\n  %-32s %14s %14s\n", "unknown", "start", "found");
@@ -152,7 +117,7 @@ static void print_unknowns(const work *w) {
     printf("  ... and %d more; the file of -o has all\n", r->unknown_count - TABLE_ROWS);
 }
 
-static void print_terms(const work *w) {
+static void print_terms(const plan_run *w) {
   const carom_plan_result *r = w->result;
   printf("\n  %-64s %12s%s\n", "objective", "found", r->judged ? "    in truth" : "");
   for (int k = 0; k < r->term_count; k++) {
@@ -164,7 +129,7 @@ static void print_terms(const work *w) {
   }
 }
 
-static void print_starts(const work *w) {
+static void print_starts(const plan_run *w) {
   const carom_plan_result *r = w->result;
   if (r->start_count == 1) return;
   int reached = 0;
@@ -179,7 +144,7 @@ static void print_starts(const work *w) {
            w->options.goal);
 }
 
-static void print_text(const arguments *a, const work *w) {
+static void print_text(const arguments *a, const plan_run *w) {
   const carom_plan_result *r = w->result;
   const carom_plan_start *best = &r->starts[r->best];
   const carom_plan_info info = carom_plan_describe(w->plan);
@@ -192,8 +157,8 @@ static void print_text(const arguments *a, const work *w) {
   if (r->judged) printf("loss in truth   %.10g, with the scene's own properties\n", r->true_loss);
   printf("ended           %s, after %d iterations, %d evaluations\n",
          carom_plan_stop_text(best->stop), best->iterations, best->evaluations);
-  printf("time            %.3g s; %d steps take %.3g ms of a processor forward, %.3g reverse\n", r->seconds,
-         r->steps, 1e3 * r->forward_seconds, 1e3 * r->reverse_seconds);
+  printf("time            %.3g s; %d steps take %.3g ms of a processor forward, %.3g reverse\n",
+         r->seconds, r->steps, 1e3 * r->forward_seconds, 1e3 * r->reverse_seconds);
   if (w->options.goal > 0)
     printf("success         %s: a loss below %g\n", r->success ? "yes" : "no", w->options.goal);
   if (w->options.goal > 0 && r->judged)
@@ -204,76 +169,14 @@ static void print_text(const arguments *a, const work *w) {
   if (a->output != NULL) printf("\nwritten         %s\n", a->output);
 }
 
-static json_t *numbers_json(const double *values, int count) {
-  json_t *array = json_array();
-  for (int k = 0; k < count; k++) json_array_append_new(array, json_number(values[k]));
-  return array;
-}
-
-static json_t *unknowns_json(const work *w) {
-  const carom_plan_result *r = w->result;
-  const double *start = r->start_unknowns + (size_t)r->best * (size_t)r->unknown_count;
-  json_t *array = json_array();
-  for (int k = 0; k < r->unknown_count; k++)
-    json_array_append_new(
-        array, json_pack("{ss so so}", "name", carom_plan_unknown(w->plan, k).name, "start",
-                         json_number(start[k]), "found", json_number(r->unknowns[k])));
-  return array;
-}
-
-static json_t *starts_json(const carom_plan_result *r) {
-  json_t *array = json_array();
-  for (int k = 0; k < r->start_count; k++) {
-    const carom_plan_start *s = &r->starts[k];
-    json_array_append_new(
-        array,
-        json_pack("{so so si si si ss}", "first_loss", json_number(s->first_loss), "loss",
-                  json_number(s->loss), "iterations", s->iterations, "evaluations", s->evaluations,
-                  "missing", s->missing, "ended", carom_plan_stop_text(s->stop)));
-  }
-  return array;
-}
-
-static json_t *terms_json(const work *w) {
-  const carom_plan_result *r = w->result;
-  json_t *array = json_array();
-  for (int k = 0; k < r->term_count; k++) {
-    char label[256];
-    carom_plan_term_label(w->plan, k, label, sizeof label);
-    json_t *term = json_pack("{ss so}", "term", label, "value", json_number(r->terms[k]));
-    if (r->judged) json_object_set_new(term, "true_value", json_number(r->true_terms[k]));
-    json_array_append_new(array, term);
-  }
-  return array;
-}
-
-static void print_as_json(const arguments *a, const work *w) {
-  const carom_plan_result *r = w->result;
-  const carom_plan_start *best = &r->starts[r->best];
-  json_t *out = json_pack(
-      "{ss ss so so si si ss so so so so}", "plan", carom_plan_describe(w->plan).name, "optimizer",
-      choice_name(CAROM_PLAN_OPTIONS, "optimizer", (int)w->options.optimizer), "first_loss",
-      json_number(best->first_loss), "loss", json_number(r->loss), "iterations", best->iterations,
-      "evaluations", best->evaluations, "ended", carom_plan_stop_text(best->stop), "unknowns",
-      unknowns_json(w), "terms", terms_json(w), "starts", starts_json(r), "losses",
-      numbers_json(r->losses, r->iterations + 1));
-  json_object_set_new(out, "missing", json_integer(best->missing));
-  json_object_set_new(out, "best_start", json_integer(r->best));
-  json_object_set_new(out, "gradient_norms", numbers_json(r->gradient_norms, r->iterations + 1));
-  json_object_set_new(out, "seconds", json_number(r->seconds));
-  json_object_set_new(out, "forward_seconds", json_number(r->forward_seconds));
-  json_object_set_new(out, "reverse_seconds", json_number(r->reverse_seconds));
-  if (w->options.goal > 0) json_object_set_new(out, "success", json_boolean(r->success));
-  if (r->judged) json_object_set_new(out, "true_loss", json_number(r->true_loss));
-  if (r->judged && w->options.goal > 0)
-    json_object_set_new(out, "true_success", json_boolean(r->true_success));
-  json_object_set_new(out, "report", json_report(&r->report));
+static void print_as_json(const arguments *a, const plan_run *w) {
+  json_t *out = plan_run_json(w);
   if (a->output != NULL) json_object_set_new(out, "output", json_string(a->output));
   print_json(out);
 }
 
 // contacts that the objective asks for and the motion does not have
-static void report_missing(const work *w) {
+static void report_missing(const plan_run *w) {
   const carom_plan_result *r = w->result;
   if (r->starts[r->best].missing > 0)
     fprintf(stderr,
@@ -307,7 +210,7 @@ static int list_plans(void) {
   return EXIT_SUCCESS;
 }
 
-static int finish(const arguments *a, const work *w) {
+static int finish(const arguments *a, const plan_run *w) {
   const bool stopped = w->result->starts[w->result->best].stop == CAROM_PLAN_INTERRUPTED;
   report_unsolved("plan", &w->result->report);
   report_missing(w);
@@ -329,11 +232,11 @@ int command_plan(int argc, char **argv) {
   parse_command_line(&argp, argc, argv, &a);
   if (a.list) return list_plans();
   interrupt_install();
-  work w = {0};
+  plan_run w = {0};
   carom_error error = {0};
   carom_status status = prepare(&a, &w, &error);
   if (status == CAROM_OK) status = solve(&a, &w, &error);
   const int code = status == CAROM_OK ? finish(&a, &w) : report_failure("plan", &error);
-  work_free(&w);
+  plan_run_free(&w);
   return code;
 }

@@ -7,7 +7,7 @@
 
 /* ---- what is to be seen ---------------------------------------------------------------------- */
 
-static void grow(picture_box *box, const double *point, int dimension, double margin) {
+void picture_box_grow(picture_box *box, const double *point, int dimension, double margin) {
   for (int k = 0; k < dimension; k++) {
     box->low[k] = fmin(box->low[k], point[k] - margin);
     box->high[k] = fmax(box->high[k], point[k] + margin);
@@ -35,7 +35,7 @@ static void grow_to_motion(picture_box *box, const motion_set *set, const motion
     const carom_body_info b = carom_system_body(set->system, i);
     const double reach = body_reach(&b, d);
     for (int k = first; k <= last; k += stride)
-      grow(box, m->x + (size_t)k * size + b.first_point * d, d, reach);
+      picture_box_grow(box, m->x + (size_t)k * size + b.first_point * d, d, reach);
   }
 }
 
@@ -48,7 +48,7 @@ static void grow_to_plane(picture_box *box, const carom_plane_info *plane, int d
     foot[k] = (box->low[k] + box->high[k]) / 2 - distance * plane->normal[k];
     if (foot[k] < box->low[k] - size / 2 || foot[k] > box->high[k] + size / 2) return;
   }
-  grow(box, foot, d, 0);
+  picture_box_grow(box, foot, d, 0);
 }
 
 static int state_index(const motion_set *set, const motion *m, double time) {
@@ -67,7 +67,7 @@ picture_box picture_box_of(const motion_set *set, const motion *const *motions, 
   for (int k = 0; k < carom_system_tie_count(set->system); k++) {
     const carom_tie_info tie = carom_system_tie(set->system, k);
     for (int end = 0; end < 2; end++)
-      if (tie.ends[end].count == 0) grow(&box, tie.ends[end].constant, d, 0);
+      if (tie.ends[end].count == 0) picture_box_grow(&box, tie.ends[end].constant, d, 0);
   }
   for (int k = 0; k < carom_system_plane_count(set->system); k++) {
     const carom_plane_info plane = carom_system_plane(set->system, k);

@@ -14,6 +14,9 @@ typedef struct picture_box {
 picture_box picture_box_of(const motion_set *set, const motion *const *motions, int count,
                            double from, double to);
 
+/* Makes room for a place and so much around it. */
+void picture_box_grow(picture_box *box, const double *point, int dimension, double margin);
+
 typedef struct projection {
   int dimension;
   double width, height;

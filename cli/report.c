@@ -3,6 +3,8 @@
 #include "cli/csv_table.h"
 #include "cli/markdown_html.h"
 #include "cli/memory.h"
+#include "cli/page.h"
+#include "cli/rendering.h"
 #include "cli/reproduce_target.h"
 #include "cli/svg_plot.h"
 #include "cli/template.h"
@@ -62,8 +64,9 @@ static void series_add(series_set *set, const char *name, double *x, double *y, 
     free(y);
     return;
   }
-  set->items[set->count++] =
-      (plot_series){.name = name, .count = count, .x = x, .y = y, .colour = colour};
+  // a line of one point cannot be seen
+  set->items[set->count++] = (plot_series){
+      .name = name, .count = count, .x = x, .y = y, .colour = colour, .points = count == 1};
 }
 
 /* ---- figures of errors ----------------------------------------------------------------------- */
@@ -286,7 +289,7 @@ static void put_run_figure(const report *r, const json_t *runs, const run_figure
 
 // figures that a target brings
 static void put_own_figures(const report *r, const json_t *figures) {
-  if (json_array_size(figures) > 0) fputs("<div class=\"plots\">", r->out);
+  if (json_array_size(figures) > 0) fputs("<h3>Figures</h3>\n<div class=\"plots\">", r->out);
   for (size_t k = 0; k < json_array_size(figures); k++) {
     const json_t *figure = json_array_get(figures, k), *list = json_object_get(figure, "series");
     series_set set = {0};
@@ -315,13 +318,68 @@ static void put_own_figures(const report *r, const json_t *figures) {
   if (json_array_size(figures) > 0) fputs("</div>\n", r->out);
 }
 
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+// a motion of a file of the folder, before and after, as a still with earlier states
+static void put_picture(const report *r, const json_t *info) {
+  char path[PATH_MAX];
+  if (snprintf(path, sizeof path, "%s/%s", r->folder, text_of(info, "file")) >= PATH_MAX) return;
+  render_options options = render_default_options();
+  options.input = path;
+  options.width = 460;
+  options.height = 345;
+  options.strobe = 6;
+  options.no_contacts = true;
+  rendering motions = {0};
+  byte_buffer svg = {0};
+  char *encoded = NULL;
+  if (rendering_open(&motions, &options, NULL) == CAROM_OK &&
+      rendering_still(&motions, true, path, &svg, NULL) == CAROM_OK)
+    encoded = base64(svg.bytes, svg.size);
+  if (encoded != NULL) {
+    fprintf(r->out,
+            "<figure><img width=\"460\" height=\"345\" src=\"data:image/svg+xml;base64,%s\" "
+            "alt=\"",
+            encoded);
+    html_write_text(r->out, text_of(info, "title"), strlen(text_of(info, "title")));
+    fputs("\"><figcaption>", r->out);
+    html_write_text(r->out, text_of(info, "title"), strlen(text_of(info, "title")));
+    fputs("</figcaption></figure>", r->out);
+  }
+  free(encoded);
+  free(svg.bytes);
+  rendering_close(&motions);
+}
+
+// those that a target brings, and its page, where they play
+static void put_pictures(const report *r, const json_t *document) {
+  const json_t *pictures = json_object_get(document, "pictures");
+  if (json_array_size(pictures) == 0) return;
+  fputs(
+      "<h3>Motions</h3>\n<p>Grey: before planning; orange: after; green: after, with the scene's "
+      "own "
+      "properties where learned ones were used for planning. Dashed: where a body is to be.",
+      r->out);
+  if (text_of(document, "page")[0] != '\0') {
+    fputs(" They play in <a href=\"", r->out);
+    html_write_text(r->out, text_of(document, "page"), strlen(text_of(document, "page")));
+    fputs("\">", r->out);
+    html_write_text(r->out, text_of(document, "page"), strlen(text_of(document, "page")));
+    fputs("</a>.", r->out);
+  }
+  fputs("</p>\n<div class=\"plots\">", r->out);
+  for (size_t k = 0; k < json_array_size(pictures); k++)
+    put_picture(r, json_array_get(pictures, k));
+  fputs("</div>\n", r->out);
+}
+
 /* ---- the page -------------------------------------------------------------------------------- */
 
 static const char head[] =
     "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-    "'unsafe-inline'\">"
+    "'unsafe-inline'; img-src data:\">"
     "<title>carom: the paper's experiments</title><style>\n"
     "body{font:14px/1.5 system-ui,'Helvetica Neue',Arial,'DejaVu "
     "Sans',sans-serif;color:#1d2530;max-width:1180px;margin:24px auto;padding:0 20px}"
@@ -338,13 +396,16 @@ static const char head[] =
     "16px}dt{color:#5d6975}dd{margin:0}"
     ".plots{display:flex;flex-wrap:wrap;gap:10px}.plot{font:11px system-ui,'DejaVu "
     "Sans',sans-serif;max-width:100%;height:auto}.plot .grid{stroke:#e6e9ed}"
+    "figure{margin:0}figure "
+    "img{max-width:100%;height:auto;border-radius:6px}figcaption{font-size:12.5px;color:#5d6975}"
     "strong{color:#b02a1a}nav a{margin-right:14px}"
     "@media "
     "print{body{margin:0;max-width:none;font-size:11px}nav{display:none}.plot,tr{break-inside:"
     "avoid}h2,h3{break-after:avoid}td,th{white-space:normal}.scroll{overflow:visible}}"
     "@media (prefers-color-scheme:dark){@media "
     "screen{body{background:#14181d;color:#e6eaef}th,td{border-color:#2a323c}pre,code{background:#"
-    "20262d}.plot{background:#fff;border-radius:6px}a{color:#6ba6e0}dt{color:#9aa6b2}strong{color:#"
+    "20262d}.plot{background:#fff;border-radius:6px}a{color:#6ba6e0}dt,figcaption{color:#9aa6b2}"
+    "strong{color:#"
     "ff9d8f}}}"
     "</style></head><body>\n";
 
@@ -390,24 +451,42 @@ static void put_target(const report *r, const reproduce_target *target, const js
   free(text);
   const json_t *errors = json_object_get(document, "errors");
   const json_t *runs = json_object_get(document, "runs");
-  fputs("<h3>Figures</h3>\n", r->out);
+  put_own_figures(r, json_object_get(document, "figures"));
+  put_pictures(r, document);
   if (json_array_size(errors) > 0) {
     put_figure_3(r, errors);
     put_figure_4(r, errors);
   }
   for (size_t k = 0; k < sizeof run_figures / sizeof run_figures[0]; k++)
     put_run_figure(r, runs, &run_figures[k]);
-  put_own_figures(r, json_object_get(document, "figures"));
+}
+
+// the tables of a target, for the caller to release; NULL: there are none
+static json_t *load_target(const report *r, const reproduce_target *target) {
+  char path[PATH_MAX];
+  if (snprintf(path, sizeof path, "%s/%s.json", r->folder, target->name) >= PATH_MAX) return NULL;
+  json_t *document = json_load_file(path, 0, NULL);
+  if (json_is_object(document)) return document;
+  json_decref(document);
+  return NULL;
 }
 
 static void put_targets(const report *r) {
+  fputs("<nav aria-label=\"Experiments\">", r->out);
   for (int k = 0; reproduce_targets[k] != NULL; k++) {
-    char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s/%s.json", r->folder, reproduce_targets[k]->name) >=
-        PATH_MAX)
-      continue;
-    json_t *document = json_load_file(path, 0, NULL);
-    if (json_is_object(document)) put_target(r, reproduce_targets[k], document);
+    json_t *document = load_target(r, reproduce_targets[k]);
+    if (document != NULL)
+      fprintf(r->out, "<a href=\"#%s\">%s</a> ", reproduce_targets[k]->name,
+              reproduce_targets[k]->summary);
+    json_decref(document);
+  }
+  fputs("</nav>\n", r->out);
+  for (int k = 0; reproduce_targets[k] != NULL; k++) {
+    json_t *document = load_target(r, reproduce_targets[k]);
+    if (document == NULL) continue;
+    fprintf(r->out, "<section id=\"%s\">\n", reproduce_targets[k]->name);
+    put_target(r, reproduce_targets[k], document);
+    fputs("</section>\n", r->out);
     json_decref(document);
   }
 }

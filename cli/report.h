@@ -8,7 +8,8 @@
  *
  * These are drawn from "errors" of a target's document and from the folders of its runs. A target may bring
  * figures of its own: "figures" [{"title", "x_label", "y_label", "log", "series": [{"name", "x": [...],
- * "y": [...], "dashed"}]}]. */
+ * "y": [...], "dashed"}]}], motions of files below DIR as "pictures" [{"title", "file"}], and the name of a
+ * page where they play, "page". */
 #ifndef CAROM_CLI_REPORT_H
 #define CAROM_CLI_REPORT_H
 

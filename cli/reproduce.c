@@ -137,6 +137,7 @@ static struct argp argp = {
     "  regularizer  appendix K: epsilon of CMr\n"
     "  lcp          appendix K: data of an LCP, learned with CM and through the LCP\n"
     "  rope         appendix L: ropes, data and network sizes\n"
+    "  planning     section 5: billiards and throws, with true and learned properties\n"
     "Trains and evaluates every model on every task, each run in "
     "DIR/<task>/<model>/seed<k> (<task>+<variant> where options belong to the experiment) as "
     "`carom "
@@ -186,6 +187,8 @@ static carom_status write_tables(const arguments *a, const char *command, json_t
   if (status == CAROM_OK && list.count > 0) {
     *tables = target_document(a->target, &list, command, a->quick);
     if (*tables == NULL) status = carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+    if (status == CAROM_OK && a->target->follow != NULL)
+      status = a->target->follow(a->output, &list, &a->training.general, *tables, error);
     if (status == CAROM_OK) status = write_both(a, *tables, error);
     if (status == CAROM_OK)
       status = target_write_figures(a->target, &list, *tables, a->output, error);

@@ -132,6 +132,8 @@ void add_property_row(const run_group *g, json_t *rows) {
 void add_error_row(const run_group *g, json_t *rows) {
   static const char *const parts[][2] = {{"chunk", "chunk.relative_error"},
                                          {"chunk_state_norm", "chunk.state_norm_error"},
+                                         {"absolute", "chunk.absolute_error"},
+                                         {"scene", "scene_relative_error"},
                                          {"extended", "extended.relative_error"},
                                          {"energy_drift", "energy.drift_predicted.greatest"},
                                          {"energy_drift_true", "energy.drift_true.greatest"}};

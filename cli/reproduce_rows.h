@@ -42,9 +42,11 @@ double group_mean(const run_group *g, const char *path);
  *   {"task", "model", "seeds", "friction": VALUE, "restitution": VALUE}
  * and errors on test data:
  *   {"task", "model", "seeds", "chunk_states", "steps", "chunk", "chunk_state_norm", "extended",
- *    "energy_drift", "energy_drift_true": ESTIMATE, "chunk_median", "extended_median",
+ *    "energy_drift", "energy_drift_true", "absolute", "scene": ESTIMATE, "chunk_median", "extended_median",
  *    "training_chunks", "validation_loss", "iteration_seconds", "error_of_state": [...], "failed",
- *    "paper", "at_most_paper"} */
+ *    "paper", "at_most_paper"}
+ * "absolute" is the paper's loss along the test chunks, "scene" the relative error of the scene's own values in the
+ * model: what learning cannot go below where data and model have different contacts. */
 void add_property_row(const run_group *g, json_t *rows);
 void add_error_row(const run_group *g, json_t *rows);
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 const reproduce_target *const reproduce_targets[] = {
-    &table2_target,  &baselines_target,   &long_target,  &energy_target,
-    &samples_target, &scalability_target, &noise_target, &regularizer_target,
-    &rope_target,    &lcp_target,         NULL};
+    &table2_target,  &baselines_target,   &long_target,     &energy_target,
+    &samples_target, &scalability_target, &noise_target,    &regularizer_target,
+    &rope_target,    &lcp_target,         &planning_target, NULL};
 
 /* ---- experiments ----------------------------------------------------------------------------- */
 

@@ -38,10 +38,15 @@ typedef struct reproduce_target {
   void (*add_rows)(const result_list *list, json_t *document);
   /* datasets of each run's evaluation.h5 that its figures need beside errors; ends with NULL, or NULL */
   const char *const *figures;
+  /* what is done with evaluated runs before tables are written, plans for example; adds to the document. NULL:
+   * nothing. What is there already is not done again */
+  carom_status (*follow)(const char *folder, const result_list *list,
+                         const general_options *general, json_t *document, carom_error *error);
 } reproduce_target;
 
 extern const reproduce_target table2_target, baselines_target, long_target, energy_target,
-    samples_target, scalability_target, noise_target, regularizer_target, rope_target, lcp_target;
+    samples_target, scalability_target, noise_target, regularizer_target, rope_target, lcp_target,
+    planning_target;
 
 /* All of them; ends with NULL. */
 extern const reproduce_target *const reproduce_targets[];

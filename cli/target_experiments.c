@@ -9,6 +9,8 @@
 #include "cli/reproduce_target.h"
 #include "cli/template.h"
 
+#include <string.h>
+
 static void add_rows(const result_list *list, json_t *document) {
   json_object_set_new(document, "properties", rows_of_groups(list, add_property_row));
   json_object_set_new(document, "errors", rows_of_groups(list, add_error_row));
@@ -24,18 +26,46 @@ static const char *const both[] = {"cm-cd-clnn", "cmr-cd-clnn", NULL};
 
 /* ---- figures 3 to 5: the same runs ----------------------------------------------------------- */
 
+static const json_t *row_of(const json_t *rows, const char *task, const char *model) {
+  for (size_t k = 0; k < json_array_size(rows); k++) {
+    const json_t *row = json_array_get(rows, k);
+    if (strcmp(json_string_value(json_object_get(row, "task")), task) == 0 &&
+        strcmp(json_string_value(json_object_get(row, "model")), model) == 0)
+      return row;
+  }
+  return NULL;
+}
+
+/* Each row gets "times_cm" and "times_cm_long", its error of chunks and its median error along more steps by those of
+ * cm-cd-clnn on the same task. */
+static void compare_with_cm(json_t *rows) {
+  for (size_t k = 0; k < json_array_size(rows); k++) {
+    json_t *row = json_array_get(rows, k);
+    const json_t *cm = row_of(rows, json_string_value(json_object_get(row, "task")), "cm-cd-clnn");
+    const double chunk = json_at(row, "chunk.mean") / json_at(cm, "chunk.mean");
+    const double extended = json_at(row, "extended_median") / json_at(cm, "extended_median");
+    json_object_set_new(row, "times_cm", json_number(chunk));
+    json_object_set_new(row, "times_cm_long", json_number(extended));
+  }
+}
+
+static void add_compared_rows(const result_list *list, json_t *document) {
+  add_rows(list, document);
+  compare_with_cm(json_object_get(document, "errors"));
+}
+
 const reproduce_target baselines_target = {.name = "baselines",
                                            .summary = "figure 3: errors of all seven models",
                                            .models = seven,
                                            .tasks = paper_tasks,
-                                           .add_rows = add_rows};
+                                           .add_rows = add_compared_rows};
 
 static const char *const long_figures[] = {"error", "error_half_width", NULL};
 const reproduce_target long_target = {.name = "long",
                                       .summary = "figure 4: errors along 50 steps",
                                       .models = seven,
                                       .tasks = paper_tasks,
-                                      .add_rows = add_rows,
+                                      .add_rows = add_compared_rows,
                                       .figures = long_figures};
 
 static const char *const conservative[] = {"bp5-e", "cp3-e", "gyro-e", NULL};
@@ -44,7 +74,7 @@ const reproduce_target energy_target = {.name = "energy",
                                         .summary = "figure 5: energy where it is kept",
                                         .models = seven,
                                         .tasks = conservative,
-                                        .add_rows = add_rows,
+                                        .add_rows = add_compared_rows,
                                         .figures = energy_figures};
 
 /* ---- figure 6 -------------------------------------------------------------------------------- */
@@ -67,7 +97,7 @@ const reproduce_target samples_target = {.name = "samples",
                                          .summary = "figure 6: small data sets of BP5",
                                          .models = four,
                                          .experiments = sample_sizes,
-                                         .add_rows = add_rows};
+                                         .add_rows = add_compared_rows};
 
 /* ---- table 3 --------------------------------------------------------------------------------- */
 
@@ -151,10 +181,18 @@ const reproduce_target regularizer_target = {.name = "regularizer",
                                              .add_rows = add_rows};
 
 static const char *const through[] = {"cm-cd-clnn", "lcp-cd-clnn", NULL};
+#define COULOMB(scene)                                                 \
+  {                                                                    \
+    .task = scene, .variant = "lcp-coulomb", .lcp = true, .options = { \
+      {CAROM_MODEL_OPTIONS, "law", "coulomb"}                          \
+    }                                                                  \
+  }
 static const experiment complementarity[] = {{.task = "cp3", .variant = "lcp", .lcp = true},
                                              {.task = "cp3-e", .variant = "lcp", .lcp = true},
                                              {.task = "bp5-e", .variant = "lcp", .lcp = true},
                                              {.task = "gyro", .variant = "lcp", .lcp = true},
+                                             COULOMB("cp3"),
+                                             COULOMB("gyro"),
                                              {0}};
 const reproduce_target lcp_target = {.name = "lcp",
                                      .summary = "appendix K: data of another contact model",
@@ -187,4 +225,4 @@ const reproduce_target rope_target = {.name = "rope",
                                       .summary = "appendix L: ropes, data and network sizes",
                                       .models = four,
                                       .experiments = ropes,
-                                      .add_rows = add_rows};
+                                      .add_rows = add_compared_rows};

@@ -178,18 +178,6 @@ static carom_status apply(const train_arguments *a, carom_run_config *c, carom_e
   return status == CAROM_OK ? apply_data(a, c, error) : status;
 }
 
-/* Interaction networks are trained at the paper's rate: at the usual one in-cp-sp learns next to nothing of
- * cp3 (docs/results/baselines.md). Masses keep the rate that they have in other models. */
-static void set_usual_rates(const train_arguments *a, carom_run_config *c) {
-  const carom_baseline kind = c->model.baseline;
-  if ((kind != CAROM_BASELINE_IN_CLNN && kind != CAROM_BASELINE_IN) || a->paper) return;
-  if (given_text(&a->training, "learning_rate") != NULL) return;
-  const double rate = c->train.learning_rate * c->train.property_rate;
-  c->train.learning_rate = carom_trainer_paper_options().learning_rate;
-  if (given_text(&a->training, "property_rate") == NULL)
-    c->train.property_rate = rate / c->train.learning_rate;
-}
-
 carom_status train_config_make(const train_arguments *given, const carom_system *system,
                                carom_run_config *config, carom_error *error) {
   *config = (carom_run_config){.scene = strdup(carom_system_describe(system).json),
@@ -200,9 +188,7 @@ carom_status train_config_make(const train_arguments *given, const carom_system 
                                .data_contact = CAROM_CM};
   if (config->scene == NULL || config->data == NULL)
     return carom_error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
-  carom_status status = apply(given, config, error);
-  if (status == CAROM_OK) set_usual_rates(given, config);
-  return status;
+  return apply(given, config, error);
 }
 
 static carom_status compare_scene(const train_arguments *given, const carom_system *system,

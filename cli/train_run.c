@@ -112,6 +112,7 @@ static carom_status make_data(train_run *r, const char *path, carom_error *error
   simulation.contact = r->config.data_contact;
   simulation.compensation = r->config.model.compensation;
   simulation.contact_time = r->config.model.contact_time;
+  simulation.friction = carom_model_friction_law(&r->config.model, r->system);
   carom_status status =
       dataset_simulate(r->system, &simulation, options, r->given->general.quiet, &r->data, error);
   if (status == CAROM_OK && ranks_writes()) {
@@ -174,7 +175,7 @@ static carom_status begin(train_run *r, carom_error *error) {
   if (status == CAROM_OK) status = load_data(r, error);
   if (status != CAROM_OK) return status;
   findings_warn("train", r->data);
-  dataset_warn_simulation("train", r->data, &r->config.model);
+  dataset_warn_simulation("train", r->system, r->data, &r->config.model);
   r->config.model.dt = r->data->dt;
   if (!r->given->paper)
     status = carom_model_options_by_data(&r->config.model, r->system, r->data, error);
@@ -291,6 +292,7 @@ static carom_status warm_start(train_run *r, carom_error *error) {
   carom_status status = carom_trainer_warm_start(r->trainer, &w, error);
   if (status != CAROM_OK || !w.done) return status;
   show_warm_start(r, &w);
+  progress_note(&r->bar, "%s", w.kept ? "after the warm start" : "");
   char best[PATH_MAX], last[PATH_MAX];
   if (ranks_writes()) {
     status = path_in(r, "best.h5", best, error);

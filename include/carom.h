@@ -49,6 +49,7 @@
 #include "carom/contacts.h"     /* what touches at a state, and its impulses */
 #include "carom/drawing.h"      /* what a system looks like */
 #include "carom/parameters.h"   /* masses, friction, ... of a system as one vector */
+#include "carom/potential.h"    /* a potential energy of the caller's own */
 #include "carom/rollout.h"      /* motion of batches and its derivative */
 #include "carom/system.h"       /* scenes, what they are made of, initial states */
 #include "carom/trajectories.h" /* trajectories and gradients, their files */

@@ -19,6 +19,10 @@ extern "Python" {
   bool carom_py_poll(void *user, int64_t done, int64_t total);
   bool carom_py_epoch(void *user, const carom_epoch *result);
   bool carom_py_plan(void *user, const carom_plan_progress *progress);
+  carom_status carom_py_gradient(void *user, int count, const double *x, double *gradient,
+                                 carom_error *error);
+  carom_status carom_py_gradient_vjp(void *user, int count, const double *x, const double *gradient_bar,
+                                     double *x_bar, double *parameters_bar, carom_error *error);
 }
 """
 

@@ -20,7 +20,7 @@ test=(g++ clang libclang-rt-dev libomp-dev libcmocka-dev valgrind libc6-dbg binu
   fonts-dejavu-core ffmpeg libopenmpi-dev openmpi-bin openssh-client)
 python=(python3 python3-dev python3-pip python3-setuptools python3-wheel python3-cffi python3-numpy)
 python_test=(python3-pytest python3-torch python3-h5py python3-matplotlib python3-pandas python3-xarray
-  python3-tqdm jupyter-nbconvert python3-ipykernel)
+  python3-tqdm jupyter-nbconvert python3-ipykernel python3-mypy)
 # a Node that is not Debian's brings its npm along
 viewer=()
 command -v node >/dev/null || viewer+=(nodejs)

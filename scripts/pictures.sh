@@ -28,6 +28,12 @@ done
 "$program" plan ground-wall --quiet -o plan.h5 >/dev/null
 "$program" view plan.h5 -o plan.html >/dev/null
 
+# plans of the paper as stills, for papers
+for plan in billiards hit vertical; do
+  "$program" plan $plan --quiet -o plan-$plan.h5 >/dev/null
+  "$program" render plan-$plan.h5 --strobe 6 --no-contacts --size 460x345 -o "$images/plan-$plan.svg" >/dev/null
+done
+
 # the animation of the README
 "$program" simulate bd5 --seed 3 --steps 300 --quiet -o readme.h5 >/dev/null
 "$program" render readme.h5 --size 360x270 --rate 20 --quiet -o "$images/bd5.gif"

@@ -110,7 +110,7 @@ static const bad_scene bad_scenes[] = {
     {"\"steps\": 10", "\"steps\": -1", "steps: must be a whole number from 1"},
     {"\"steps\": 10", "\"steps\": 1e300", "steps: 1e+300 is too large"},
     {"\"steps\": 10", "\"steps\": 10, \"integrator\": \"rk5\"",
-     "integrator: 'rk5' is not one of rk4, euler, symplectic-euler"},
+     "integrator: 'rk5' is not one of rk4, euler, symplectic-euler, rk4-secant"},
     // bodies
     {"\"bodies\": [", "\"bodies\": 1, \"x\": [", "unknown field"},
     {"\"mass\": 1,", "\"mass\": -1,", "test.json:9: bodies[0].mass: must be above 0, is -1"},

@@ -380,7 +380,9 @@ static void state_round_trip(void **state) {
                                 .search_loss_before = 0.28,
                                 .search_loss_after = 0.29,
                                 .best_loss = 0.25,
-                                .best_epoch = 10};
+                                .best_epoch = 10,
+                                .lowest_loss = 0.24,
+                                .lowest_epoch = 9};
   t.trainer->state = saved;
   t.trainer->optimizer.steps = 27;
   assert_int_equal(carom_trainer_save(t.trainer, "saved.h5", NULL), CAROM_OK);
@@ -405,6 +407,7 @@ static void state_round_trip(void **state) {
   assert_true(read->search_loss_before == 0.28 && read->search_loss_after == 0.29);
   assert_true(read->best_loss == 0.25);
   assert_int_equal(read->best_epoch, 10);
+  assert_true(read->lowest_loss == 0.24 && read->lowest_epoch == 9);
   training_free(&t);
   training_free(&other);
 }

@@ -70,7 +70,7 @@ no_leftover
 expect 0 '"energy_before"' simulate bd5 --json --sample 2
 expect 0 '20 of 0.001' simulate cp3 --steps 20 --dt 0.001
 expect 0 'steps +0 of' simulate cp3 --steps 0
-for option in '--contact cmr --epsilon 0.1' '--contact lcp' '--contact lcp --contact-time event' '--integrator euler' '--integrator symplectic-euler' \
+for option in '--contact cmr --epsilon 0.1' '--contact lcp' '--contact lcp --contact-time event' '--integrator euler' '--integrator symplectic-euler' '--integrator rk4-secant' \
   '--dynamics hamiltonian' '--substeps 3' '--no-compensation' '--compensation-steps 4' \
   '--smoothing 1e-4' '--quiet' '--dump-failures dumped'; do
   # shellcheck disable=SC2086
@@ -211,6 +211,9 @@ expect 0 '"groups"' bench groups --seconds 0 --json
 expect 0 'bp5-e +0 +0.00283 +yes +[0-9.]+ ' bench learn --tasks bp5-e --seeds 1 -q
 expect 1 '--tasks cp4: expected a list like' bench learn --tasks cp4
 expect 2 "no measurement 'speed'" bench speed
+expect 0 'gemm_share' bench train --scene cp3 --model cm-cd-clnn --seconds 0
+expect 1 "no training of 'cp4' is measured" bench train --scene cp4
+expect 1 "no training of 'clnn' is measured" bench train --model clnn
 
 # --- bad options
 expect 2 '--sample 0: expected an integer' simulate cp3 --sample 0

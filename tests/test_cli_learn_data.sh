@@ -111,6 +111,19 @@ expect 1 'lengths.h5: .*only data sets are made of such' simulate cp3 --init len
 expect 1 'lengths.h5: .*only data sets' gradient cp3 --init own.h5 --target lengths.h5
 expect 1 'no-v.h5: dataset /v is missing' simulate cp3 --init no-v.h5
 
+# the friction law: a data set says its own, and a model with another one is told
+tiny=(--hidden 8 --layers 1 --epochs 1 -q)
+expect 0 'written +coulomb.h5' dataset cp3 "${small[@]}" --friction coulomb -o coulomb.h5
+expect 0 'simulated with --friction coulomb, the model has convex' \
+  train cp3 --data coulomb.h5 "${tiny[@]}" -o convex-law
+expect 0 'written' train cp3 --data coulomb.h5 --friction coulomb "${tiny[@]}" -o coulomb-law
+holds "no warning where the laws agree" test ! -s err
+holds "the run says its law" grep -q '"law": "coulomb"' coulomb-law/config.json
+expect 0 'written' train cp3 --friction coulomb "${small[@]:0:6}" "${tiny[@]}" -o own-law
+holds "data simulated for a model has its law" cmp own-law/data.h5 coulomb.h5
+expect 2 '--friction slippery: expected one of convex, coulomb' dataset cp3 --friction slippery -o x.h5
+expect 2 'are of a simulation' dataset cp3 --from own.h5 --friction coulomb -o x.h5
+
 # wrong usage
 expect 2 'a scene is missing' dataset -o x.h5
 expect 2 '-o FILE is missing' dataset cp3

@@ -187,9 +187,8 @@ expect 0 'runs +1 trained' reproduce scalability --tasks rope50 --quick --hidden
 holds "times" grep -qE '^\| rope50\+time \| cm-cd-clnn \| 0\.[0-9]+ \| 0.869 \|' more/scalability.md
 expect 0 'runs +1 trained' reproduce rope --tasks rope50 --models mlp-cd-clnn --train 10 "${tiny[@]}" -o more
 holds "the paper's error" grep -qE '\| 1.85e-02 \(2.5e-03\) \|' more/rope.md
-expect 0 'runs +2 trained' reproduce lcp --tasks cp3 --train 10 --steps 60 "${tiny[@]}" -o more
+expect 0 'runs +4 trained' reproduce lcp --tasks cp3 --train 10 --steps 60 "${tiny[@]}" -o more
 holds "LCP data" grep -qE '`carom train cp3 --model cm-cd-clnn .*--contact lcp' more/lcp.md
-holds "the rate of interaction networks" grep -qE '`carom train cp3 --model in-cp-sp .*--lr 0.001' more/baselines.md
 for name in lcp baselines long energy samples regularizer noise scalability rope; do
   holds "data of $name" test -s more/$name.h5
 done
@@ -199,6 +198,31 @@ expect 0 'runs +0 trained, 1 were there' reproduce learning --tasks cp3 --models
 holds "no rows of variants" sh -c "! grep -q 'n25' more/table2.md"
 expect 2 'samples has no experiment on these tasks' reproduce samples --tasks gyro -o more
 expect 2 'that --quick does not leave out' reproduce rope --tasks rope200 --quick -o more
+
+# --- plans, with the scene's properties and with learned ones; solved once
+plans=(--train 10 --val 4 --test 4 --hidden 4 --layers 1 --epochs 1 --threads 1 -q -o planned)
+expect 0 'written +planned/planning.md' reproduce planning "${plans[@]}"
+holds "eight plans" test "$(grep -cE '^\| [a-z-]+ \| (the scene.s|learned, cm-cd-clnn, seed 0) \| [a-z-]+ \| (event|step) \|' \
+  planned/planning.md)" -eq 8
+holds "the throw is found" grep -qE "^\| hit \| the scene's \|.* \| 1e-02 \| yes \|" planned/planning.md
+# gradient descent ends where the reference implementation does
+near_reference() {
+  awk -F ' *[|] *' '$2 == "billiards-as-paper" && NF == 8 {
+      off = $6 - $7; n++; if (off > 5e-4 || off < -5e-4) bad = 1} END {exit bad || n != 4}' planned/planning.md
+}
+holds "the reference's end of billiards" near_reference
+holds "pictures" test "$(grep -o '<img ' planned/report.html | wc -l)" -eq 8
+holds "curves" grep -q 'Loss of ground-wall' planned/report.html
+holds "a page of all plans" test "$(grep -c 'class="carom-document">' planned/planning.html)" -eq 8
+before=$(stat -c '%n %y' planned/plans/*)
+expect 0 'runs +0 trained, 1 were there' reproduce planning "${plans[@]}"
+holds "no plan is solved again" test "$before" = "$(stat -c '%n %y' planned/plans/*)"
+echo '{' >planned/plans/hit.json
+rm planned/plans/vertical.h5
+touch planned/bd1+event/cm-cd-clnn/seed0/best.h5
+expect 0 'were there' reproduce planning "${plans[@]}"
+holds "but those whose files are broken, missing or older than their run" test \
+  "$(stat -c '%n %y' planned/plans/* | grep -vxF "$before" | grep -cE '/(hit|vertical)(-learned.*)?\.json')" -eq 4
 
 # --- wrong usage and broken folders
 expect 2 'what to reproduce is missing' reproduce -o x

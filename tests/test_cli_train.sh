@@ -67,7 +67,7 @@ holds "no copy of the data" test ! -e runs/data/data.h5
 expect 0 '"best_epoch"' train --resume --json -o runs/data
 
 # --- a cosine schedule is resumed, but not made longer
-expect 0 'epochs +3 of 3' train cp3 "${small[@]}" --epochs 3 --schedule cosine --final-rate 0.1 \
+expect 0 'epochs +3 of 3' train cp3 "${small[@]}" --epochs 3 --schedule cosine --final-rate 0.1 --no-warm-start \
   -o runs/cosine
 holds "the last rate" test "$(tail -n 1 runs/cosine/metrics.csv | cut -d, -f5)" = 0.0001
 expect 2 'train.epochs = 3, not 5, and a cosine' train --resume --epochs 5 -o runs/cosine

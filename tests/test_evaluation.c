@@ -156,7 +156,7 @@ static void errors_are_what_they_say(void **state) {
   const carom_evaluation *e = run(f, &o);
   const carom_horizon *h = &e->chunk;
   size_t each = 5 * 10;
-  double sum = 0, norms = 0, at_last = 0;
+  double sum = 0, norms = 0, at_last = 0, absolute = 0;
   for (size_t k = 0; k < 20; k++) {
     double off = 0, size = 0;
     for (size_t i = k * each; i < (k + 1) * each; i++) {
@@ -164,6 +164,7 @@ static void errors_are_what_they_say(void **state) {
       size += fabs(f->data->test.x[i]) + fabs(f->data->test.v[i]);
     }
     sum += off / size / 20;
+    absolute += off / 100 / 20; // of 5 states, 10 coordinates and velocities each
     for (size_t s = 0; s < 5; s++) {
       double squares = 0, whole = 0, l1 = 0, l1_whole = 0;
       for (size_t i = k * each + s * 10; i < k * each + (s + 1) * 10; i++) {
@@ -180,6 +181,7 @@ static void errors_are_what_they_say(void **state) {
   assert_true(sum > 1e-4);
   assert_true(fabs(h->relative.mean - sum) < 1e-12);
   assert_true(fabs(h->state_norm.mean - norms) < 1e-12);
+  assert_true(fabs(h->absolute.mean - absolute) < 1e-12);
   assert_true(fabs(h->curve[4] - at_last) < 1e-12);
   // contacts that lose energy show in the drift, and the truth loses none
   assert_true(e->drift.greatest.mean > 0.05);

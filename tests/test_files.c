@@ -577,9 +577,10 @@ static void gradient_written(void **state) {
   h5_axis moments[] = {{"bodies", 3}, {"dimension", 2}};
   assert_int_equal(h5_read_doubles(reader, "d_moment", 2, moments, &values, NULL), CAROM_OK);
   free(values);
-  const char *const others[] = {"loss_each",     "d_x0",      "d_mass",     "d_restitution",
-                                "d_regularizer", "d_gravity", "d_stiffness"};
-  for (int k = 0; k < 7; k++) assert_true(h5_has_dataset(reader, others[k]));
+  const char *const others[] = {"loss_each",     "d_x0",      "d_mass",      "d_restitution",
+                                "d_regularizer", "d_gravity", "d_stiffness", "d_radius",
+                                "d_offset",      "d_corner",  "d_drag",      "d_angular_drag"};
+  for (int k = 0; k < 12; k++) assert_true(h5_has_dataset(reader, others[k]));
   h5_reader_close(reader);
 }
 

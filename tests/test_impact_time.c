@@ -448,12 +448,12 @@ static const struct {
                               "{\"body\":\"b\",\"position\":[0.35,0.25],\"velocity\":[0.5,-0.6]}")},
 };
 
-enum { CHOICES = 12 };
+enum { CHOICES = 13 };
 
 static void choose(scene_run *r, int choice) {
   r->options.contact_time = CAROM_CONTACT_TIME_EVENT;
   r->options.keep_impacts = true;
-  r->options.integrator = (carom_integrator)(choice % 3);
+  r->options.integrator = choice == 12 ? CAROM_RK4_SECANT : (carom_integrator)(choice % 3);
   r->options.dynamics = (carom_dynamics)(choice / 3 % 2);
   r->options.stabilize = choice >= 6;
   r->options.substeps = choice % 2 + 1;

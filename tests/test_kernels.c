@@ -29,6 +29,8 @@ static void check_softplus(const nn_kernels *kernels) {
   enum { COUNT = 4001 };
   static double a[COUNT], h[COUNT], s[COUNT];
   static float af[COUNT], hf[COUNT], sf[COUNT];
+  static double alone[COUNT];
+  static float alone_single[COUNT];
   for (int i = 0; i < COUNT; i++) {
     double u = (i - COUNT / 2) / 100.0;
     a[i] = u * fabs(u); // dense near 0, to +-400
@@ -37,6 +39,11 @@ static void check_softplus(const nn_kernels *kernels) {
   const long double unsure = 2 * rounding_of_long_double();
   kernels->softplus_double(COUNT, a, h, s);
   kernels->softplus_single(COUNT, af, hf, sf);
+  // the slope by itself is the same
+  kernels->softplus_double(COUNT, a, NULL, alone);
+  kernels->softplus_single(COUNT, af, NULL, alone_single);
+  assert_memory_equal(alone, s, sizeof s);
+  assert_memory_equal(alone_single, sf, sizeof sf);
   for (int i = 0; i < COUNT; i++) {
     long double exact_h = fmaxl(a[i], 0) + log1pl(expl(-fabsl((long double)a[i])));
     long double exact_s = 1 / (1 + expl(-(long double)a[i]));

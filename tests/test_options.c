@@ -3,9 +3,9 @@
 #include "io/h5_file.h"
 #include "io/json_difference.h"
 #include "io/option_file.h"
+#include "io/option_names.h"
 #include "io/run_config.h"
 #include "learn/options.h"
-#include "io/option_names.h"
 #include "support/files.h"
 #include "support/messages.h"
 #include "support/systems.h"
@@ -291,8 +291,9 @@ static void functions_refuse_them(void **state) {
   rollout.integrator = (carom_integrator)55;
   carom_rollout *made;
   assert_int_not_equal(carom_rollout_create(system, &rollout, 1, &made, &error), CAROM_OK);
-  assert_message(&error, CAROM_INVALID_ARGUMENT,
-                 "options.integrator is 55, must be one of rk4, euler, symplectic-euler");
+  assert_message(
+      &error, CAROM_INVALID_ARGUMENT,
+      "options.integrator is 55, must be one of rk4, euler, symplectic-euler, rk4-secant");
   carom_model_options model = carom_model_default_options(system);
   model.dynamics = (carom_dynamics)2;
   carom_model *made_model;
@@ -347,12 +348,13 @@ static void config_round_trip(void **state) {
   carom_run_config_free(&read);
 }
 
-static carom_status read_object(const option_table *table, json_t *object, carom_any_options *options,
-                                carom_error *error) {
+static carom_status read_object(const option_table *table, json_t *object,
+                                carom_any_options *options, carom_error *error) {
   return options_read_json(table, object, "heading", options, error);
 }
 
-static void check_member(const option_table *table, const option_field *f, carom_any_options *options) {
+static void check_member(const option_table *table, const option_field *f,
+                         carom_any_options *options) {
   carom_error error = {0};
   char piece[64];
   snprintf(piece, sizeof piece, "heading.%s is ", option_file_name(f));

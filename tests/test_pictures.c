@@ -186,6 +186,157 @@ static void test_state_between(void **state) {
   fixture_close(&f);
 }
 
+/* ---- what is drawn beside bodies ---- */
+
+// the centre of the first body at a state, on the paper
+static projected centre_at(const fixture *f, const motion *m, int k) {
+  const int d = f->set.info.dimension;
+  const carom_body_info body = carom_system_body(f->set.system, 0);
+  return project(&f->picture.view,
+                 m->x + (size_t)k * (size_t)(f->set.info.point_count * d) + body.first_point * d);
+}
+
+// the most colourful of the pixels about a place
+static int colour_about(const fixture *f, projected at, int reach) {
+  int most = 0;
+  for (int dy = -reach; dy <= reach; dy++)
+    for (int dx = -reach; dx <= reach; dx++)
+      most = (int)fmax(most, colourfulness(pixel(f, at.x + dx, at.y + dy)));
+  return most;
+}
+
+// a state whose centre is well outside of the ball of the last one, or -1
+static int state_apart(const fixture *f, const motion *m) {
+  const carom_body_info body = carom_system_body(f->set.system, 0);
+  const projected last = centre_at(f, m, m->states - 1);
+  for (int k = m->states / 3; k < m->states; k++) {
+    const projected p = centre_at(f, m, k);
+    const double r = body.radius * f->picture.view.unit;
+    if (hypot(p.x - last.x, p.y - last.y) > r + 8) return k;
+  }
+  return -1;
+}
+
+static void test_trails(void **state) {
+  (void)state;
+  fixture f;
+  fixture_open(&f, "bd1", PICTURE_LIGHT);
+  const motion *m = &f.set.items[0];
+  const int k = state_apart(&f, m);
+  assert_true(k > 0);
+  const double end = (m->states - 1) * f.set.dt;
+  draw(&f, end);
+  assert_int_equal(colour_about(&f, centre_at(&f, m, k), 1), 0);
+  f.picture.trail = end;
+  draw(&f, end);
+  assert_true(colour_about(&f, centre_at(&f, m, k), 1) > 20);
+  // one that is too short to reach that far
+  f.picture.trail = end - (k + 3) * f.set.dt;
+  draw(&f, end);
+  assert_int_equal(colour_about(&f, centre_at(&f, m, k), 1), 0);
+  fixture_close(&f);
+}
+
+// earlier states are there, paler than the last
+static void test_strobe(void **state) {
+  (void)state;
+  fixture f;
+  fixture_open(&f, "bd1", PICTURE_LIGHT);
+  const motion *m = &f.set.items[0];
+  const int k = state_apart(&f, m);
+  const double end = (m->states - 1) * f.set.dt;
+  f.picture.strobe = 1;
+  f.picture.strobe_from = k * f.set.dt;
+  draw(&f, end);
+  projected early = centre_at(&f, m, k), last = centre_at(&f, m, m->states - 1);
+  // off the mark, which is a line through the centre
+  const int pale = (int)fmin(colourfulness(pixel(&f, early.x + 5, early.y + 3)),
+                             colourfulness(pixel(&f, early.x - 5, early.y - 3)));
+  const int full = (int)fmin(colourfulness(pixel(&f, last.x + 5, last.y + 3)),
+                             colourfulness(pixel(&f, last.x - 5, last.y - 3)));
+  assert_true(pale > 5);
+  assert_true(full > pale + 10);
+  fixture_close(&f);
+}
+
+// two motions laid over each other have colours of their own
+static void test_overlay(void **state) {
+  (void)state;
+  fixture f;
+  fixture_open(&f, "bd1", PICTURE_LIGHT);
+  motion moved = f.set.items[0];
+  const size_t count = (size_t)moved.states * (size_t)(f.set.info.point_count * 2);
+  double *x = malloc(sizeof(double) * count);
+  for (size_t i = 0; i < count; i++) x[i] = moved.x[i] + (i % 2 == 0 ? 0.3 : 0);
+  moved.x = x;
+  picture_motion two[2] = {{.set = &f.set, .motion = &f.set.items[0]},
+                           {.set = &f.set, .motion = &moved}};
+  picture_motion *before = f.picture.motions;
+  f.picture.motions = two;
+  f.picture.count = 2;
+  draw(&f, 0);
+  const projected a = centre_at(&f, &f.set.items[0], 0), b = centre_at(&f, &moved, 0);
+  assert_near(b.x - a.x, 0.3 * f.picture.view.unit, 1e-9);
+  const uint32_t first = pixel(&f, a.x - 6, a.y - 4), second = pixel(&f, b.x + 6, b.y + 4);
+  assert_int_not_equal(first, 0xffffff);
+  assert_int_not_equal(second, 0xffffff);
+  // orange over the grey of the first
+  assert_true((int)(second >> 16 & 255) - (int)(second & 255) > 30);
+  assert_true(colourfulness(first) < 20);
+  f.picture.motions = before;
+  free(x);
+  fixture_close(&f);
+}
+
+// a contact is marked where it is, while it flashes
+static void test_contacts(void **state) {
+  (void)state;
+  fixture f;
+  carom_error error;
+  fixture_open(&f, "bd5", PICTURE_LIGHT);
+  picture_motion *m = &f.picture.motions[0];
+  assert_int_equal(motion_contacts_find(&f.set, m->motion, &m->contacts, &error), CAROM_OK);
+  assert_true(m->contacts.count > 0);
+  const projected at = project(&f.picture.view, m->contacts.items[0].point);
+  const double time = m->contacts.state[0] * f.set.dt;
+  for (int on = 0; on < 2; on++) {
+    bool marked = false;
+    f.picture.contacts = on == 1;
+    draw(&f, time);
+    for (int k = 0; k < 16; k++) {
+      const uint32_t p = pixel(&f, at.x + 4 * cos(k * M_PI / 8), at.y + 4 * sin(k * M_PI / 8));
+      marked |= abs((int)(p >> 16 & 255) - 0xd9) < 24 && abs((int)(p & 255) - 0x0f) < 40;
+    }
+    assert_int_equal(marked, on);
+  }
+  motion_contacts_free(&m->contacts);
+  fixture_close(&f);
+}
+
+// where a plan wants a body to be: a cross, and its outline dashed
+static void test_target(void **state) {
+  (void)state;
+  fixture f;
+  fixture_open(&f, "bd1", PICTURE_LIGHT);
+  const plan_target target = {.position = {0.8, 0.8}, .radius = 0.1};
+  const projected at = project(&f.picture.view, target.position);
+  draw(&f, 0);
+  assert_int_equal(pixel(&f, at.x, at.y), 0xffffff);
+  f.picture.targets[0] = target;
+  f.picture.target_count = 1;
+  draw(&f, 0);
+  assert_true((pixel(&f, at.x, at.y) & 255) < 0x80);
+  int dark = 0, light = 0;
+  for (int k = 0; k < 90; k++) {
+    const double r = 0.1 * f.picture.view.unit, angle = k * M_PI / 45;
+    const uint32_t p = pixel(&f, at.x + r * cos(angle), at.y + r * sin(angle)) & 255;
+    dark += p < 0x90;
+    light += p > 0xf0;
+  }
+  assert_true(dark > 25 && light > 15);
+  fixture_close(&f);
+}
+
 // a red square that moves over white, and colours at its edge
 static bool square_frame(void *user, int index, uint32_t *pixels) {
   (void)user;
@@ -289,8 +440,11 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_plane),         cmocka_unit_test(test_space),
       cmocka_unit_test(test_wall),          cmocka_unit_test(test_csv),
-      cmocka_unit_test(test_state_between), cmocka_unit_test(test_gif),
-      cmocka_unit_test(test_markdown),      cmocka_unit_test(test_directions),
+      cmocka_unit_test(test_state_between), cmocka_unit_test(test_trails),
+      cmocka_unit_test(test_strobe),        cmocka_unit_test(test_overlay),
+      cmocka_unit_test(test_contacts),      cmocka_unit_test(test_target),
+      cmocka_unit_test(test_gif),           cmocka_unit_test(test_markdown),
+      cmocka_unit_test(test_directions),
   };
   return cmocka_run_group_tests(tests, prepare, put_away);
 }

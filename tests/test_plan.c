@@ -472,6 +472,13 @@ static void files_hold_all_of_it(void **state) {
   const carom_array *loss = carom_arrays_find(&arrays, "loss");
   assert_int_equal(loss->shape[0], r->iterations + 1);
   assert_memory_equal(loss->values, r->losses, sizeof(double) * (size_t)loss->shape[0]);
+  // and what the numbers are, in words
+  assert_int_equal(
+      strncmp(carom_arrays_note(&arrays, "unknown_names"), "push x, step 0\npush y, ", 23), 0);
+  assert_string_equal(carom_arrays_note(&arrays, "stop"), carom_plan_stop_text(r->starts[0].stop));
+  assert_near(atof(carom_arrays_note(&arrays, "best_loss")), r->loss, 0);
+  assert_null(carom_arrays_note(&arrays, "true_loss"));
+  assert_null(carom_arrays_note(&arrays, "scene"));
   carom_arrays_free(&arrays);
   // and it is a trajectory file
   carom_trajectories trajectories;

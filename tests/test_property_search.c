@@ -1,5 +1,6 @@
 /* The search for frictions and restitutions, on disks that fly free in a box: with a potential that is
  * flat and the true masses, only the properties of contacts are left to be wrong. */
+#include "learn/golden_section.h"
 #include "learn/model.h"
 #include "learn/simplex.h"
 #include "learn/touch.h"
@@ -40,10 +41,12 @@ static int set_up(void **state) {
 }
 
 // the truth, but for friction and restitution
-static carom_model *make_model_of(const data_fixture *f, carom_contact_model kind, int threads,
-                                  const double friction[3], const double restitution[3]) {
+static carom_model *make_model_with(const data_fixture *f, carom_contact_model kind,
+                                    bool learn_regularizer, int threads, const double friction[3],
+                                    const double restitution[3]) {
   carom_model_options options = carom_model_default_options(f->system);
   options.contact = kind;
+  options.learn_regularizer = learn_regularizer;
   options.hidden_layers = 1;
   options.hidden_size = 4;
   options.threads = threads;
@@ -62,6 +65,11 @@ static carom_model *make_model_of(const data_fixture *f, carom_contact_model kin
   // no output weights: a flat potential
   for (int i = m->parameter_count - 5; i < m->parameter_count; i++) p[i] = 0;
   return m;
+}
+
+static carom_model *make_model_of(const data_fixture *f, carom_contact_model kind, int threads,
+                                  const double friction[3], const double restitution[3]) {
+  return make_model_with(f, kind, false, threads, friction, restitution);
 }
 
 static carom_model *make_model(const data_fixture *f, int threads, const double friction[3],
@@ -136,6 +144,35 @@ static void simplex_follows_a_valley(void **state) {
   // an error ends it
   calls = 990;
   assert_int_equal(simplex_minimise(valley, &calls, step, 80, at, &value, NULL), CAROM_INTERRUPTED);
+}
+
+/* ---- one number ------------------------------------------------------------------------------ */
+
+static carom_status kink(void *user, double at, double *value, carom_error *error) {
+  (void)error;
+  int *calls = user;
+  (*calls)++;
+  *value = at < 0 ? INFINITY : fabs(at - 0.62);
+  return *calls > 100 ? CAROM_INTERRUPTED : CAROM_OK;
+}
+
+static void golden_section_finds_a_kink(void **state) {
+  (void)state;
+  const double values[] = {-1, 0, 0.3, 0.7, 1.1};
+  int calls = 0, best;
+  double value, place;
+  assert_int_equal(best_of(kink, &calls, 5, values, &best, &value, NULL), CAROM_OK);
+  assert_int_equal(best, 3);
+  assert_int_equal(golden_section(kink, &calls, 5, values, best, &place, &value, NULL), CAROM_OK);
+  assert_int_equal(calls, 12);
+  assert_near(place, 0.62, 0.02);
+  assert_near(value, fabs(place - 0.62), 0);
+  // the best one at an end, and an error
+  assert_int_equal(best_of(kink, &calls, 3, values, &best, &value, NULL), CAROM_OK);
+  assert_int_equal(golden_section(kink, &calls, 3, values, best, &place, &value, NULL), CAROM_OK);
+  assert_true(best == 2 && place == 0.3);
+  calls = 99;
+  assert_int_equal(best_of(kink, &calls, 5, values, &best, &value, NULL), CAROM_INTERRUPTED);
 }
 
 /* ---- the search ------------------------------------------------------------------------------ */
@@ -369,6 +406,125 @@ static void scales_masses_of_cmr(void **state) {
   carom_model_destroy(m);
 }
 
+/* One restitution of a model as the only number that is free. */
+typedef struct free_restitution {
+  const data_fixture *fixture;
+  carom_model *model;
+  int contact;
+} free_restitution;
+
+static carom_status loss_of_restitution(void *user, double value, double *loss,
+                                        carom_error *error) {
+  (void)error;
+  free_restitution *r = user;
+  r->model->parameters[r->model->restitution + r->contact] = restitution_parameter(value);
+  *loss = loss_of(r->fixture, r->model);
+  return CAROM_OK;
+}
+
+// heavy bodies, beside which epsilon weighs, with the restitutions that are the best for them
+static carom_model *make_heavy(const data_fixture *f, bool learn_regularizer) {
+  const double friction[] = {0.31, 0.16, 0.16}, restitution[] = {0.87, 0.44, 0.44};
+  carom_model *m = make_model_with(f, CAROM_CMR, learn_regularizer, 1, friction, restitution);
+  m->parameters[m->mass] = log(30);
+  const double values[] = {0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1};
+  for (int k = 0; k < TOP; k++) {
+    free_restitution r = {f, m, k};
+    int best;
+    double loss, value;
+    assert_int_equal(best_of(loss_of_restitution, &r, 8, values, &best, &loss, NULL), CAROM_OK);
+    assert_int_equal(golden_section(loss_of_restitution, &r, 8, values, best, &value, &loss, NULL),
+                     CAROM_OK);
+    loss_of_restitution(&r, value, &loss, NULL);
+  }
+  return m;
+}
+
+/* Restitutions have made up for an epsilon that the data does not have, so that a smaller one alone makes all
+ * worse: both have to move together, whether the masses stand for epsilon or it is learned itself. */
+static void searches_scale_with_restitution(void **state) {
+  data_fixture *f = *state;
+  for (int learned = 0; learned < 2; learned++) {
+    carom_model *m = make_heavy(f, learned), *kept = make_heavy(f, learned);
+    const double before = loss_of(f, m), mass = m->parameters[m->mass];
+    const double wrong = restitution_of(m->parameters[m->restitution + BOTTOM]);
+    assert_true(fabs(wrong - 0.44) > 0.05);
+    m->parameters[m->mass] = mass + log(0.3);
+    assert_true(loss_of(f, m) > before);
+    m->parameters[m->mass] = mass;
+    adamw optimizer;
+    assert_true(adamw_init(&optimizer, m->parameter_count));
+    for (int i = 0; i < m->parameter_count; i++) optimizer.m[i] = 1;
+    const search_result result = search_chunks(m, &f->data->train, &optimizer);
+    assert_string_equal(result.moves[0].name, learned ? "regularizer" : "mass_scale");
+    assert_string_equal(result.moves[1].name, "restitution/a|left");
+    for (int k = 0; k < result.count; k++)
+      print_message("%s %g -> %g: %.2e -> %.2e\n", result.moves[k].name, result.moves[k].from,
+                    result.moves[k].to, result.moves[k].loss_before, result.moves[k].loss_after);
+    print_message("loss %.2e -> %.2e, restitution %.3f -> %.3f (truth 0.44)\n", before,
+                  loss_of(f, m), wrong, restitution_of(m->parameters[m->restitution + BOTTOM]));
+    assert_near(result.moves[0].from, learned ? 0.01 : 1, 1e-12);
+    assert_true(result.moves[0].to < 0.3 * result.moves[0].from);
+    assert_near(restitution_of(m->parameters[m->restitution + BOTTOM]), 0.44, 0.3 * (wrong - 0.44));
+    assert_true(loss_of(f, m) < 0.5 * before);
+    // what has moved, and has lost its momentum
+    const int entry = learned ? m->regularizer : m->mass;
+    assert_true(m->parameters[entry] < kept->parameters[entry]);
+    if (learned) assert_true(m->parameters[m->mass] == mass && optimizer.m[m->regularizer] == 0);
+    assert_true(optimizer.m[m->restitution + BOTTOM] == 0);
+    assert_true(m->parameters[m->restitution + TOP] == kept->parameters[m->restitution + TOP]);
+    free(result.moves);
+    adamw_free(&optimizer);
+    carom_model_destroy(kept);
+    carom_model_destroy(m);
+  }
+}
+
+// the first chunk, if any, whose motion does not depend on epsilon: it meets no contact
+static int free_chunk(const data_fixture *f, carom_model *a, carom_model *b) {
+  for (int k = 0; k < f->data->train.count; k++) {
+    double of_a, of_b;
+    carom_model_loss(a, &f->data->train, 1, &k, &of_a, NULL, NULL, NULL);
+    carom_model_loss(b, &f->data->train, 1, &k, &of_b, NULL, NULL, NULL);
+    if (fabs(of_a - of_b) < 1e-5 * of_a) return k;
+  }
+  return -1;
+}
+
+/* A model with masses and potential a hundredth of another's moves alike without contacts, and so does descent
+ * move both: the potential by a hundredth, all else the same. */
+static void descent_is_alike_at_any_scale(void **state) {
+  data_fixture *f = *state;
+  const double friction[] = {0.31, 0.16, 0.16}, restitution[] = {0.87, 0.44, 0.44};
+  carom_model *models[2];
+  for (int k = 0; k < 2; k++) {
+    models[k] = make_model_of(f, CAROM_CMR, 1, friction, restitution);
+    double *p = models[k]->parameters;
+    const int output = models[k]->parameter_count - 5;
+    p[models[k]->mass] = log(k == 0 ? 0.5 : 0.005);
+    for (int i = 0; i < 5; i++) p[output + i] = (k == 0 ? 1 : 0.01) * (0.3 + 0.1 * i);
+  }
+  const int chunk = free_chunk(f, models[0], models[1]);
+  assert_true(chunk >= 0);
+  carom_trainer_options options = carom_trainer_default_options();
+  options.weight_decay = 0;
+  for (int k = 0; k < 2; k++) {
+    carom_trainer *trainer;
+    assert_int_equal(carom_trainer_create(models[k], f->data, &options, &trainer, NULL), CAROM_OK);
+    for (int i = 0; i < 5; i++)
+      assert_int_equal(carom_trainer_step(trainer, 1, &chunk, NULL, NULL), CAROM_OK);
+    carom_trainer_destroy(trainer);
+  }
+  const double *a = models[0]->parameters, *b = models[1]->parameters;
+  const int count = models[0]->parameter_count;
+  for (int i = count - 5; i < count - 1; i++) {
+    assert_true(fabs(a[i] - 0.3 - 0.1 * (i - count + 5)) > 1e-3);
+    assert_near(b[i], 0.01 * a[i], 1e-6);
+  }
+  for (int i = models[0]->network; i < count - 5; i++) assert_near(b[i], a[i], 1e-3);
+  for (int k = 0; k < 2; k++) carom_model_destroy(models[k]);
+}
+
 static void same_bits_with_threads(void **state) {
   data_fixture *f = *state;
   carom_model *models[3];
@@ -421,11 +577,19 @@ static void in_a_training(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(simplex_follows_a_valley), cmocka_unit_test(finds_the_truth),
-      cmocka_unit_test(leaves_the_truth),         cmocka_unit_test(tells_its_moves),
-      cmocka_unit_test(is_not_led_by_one_chunk),  cmocka_unit_test(is_not_led_by_its_sample),
-      cmocka_unit_test(scales_masses_of_cmr),     cmocka_unit_test(scales_all_masses_alike),
-      cmocka_unit_test(same_bits_with_threads),   cmocka_unit_test(in_a_training),
+      cmocka_unit_test(simplex_follows_a_valley),
+      cmocka_unit_test(golden_section_finds_a_kink),
+      cmocka_unit_test(finds_the_truth),
+      cmocka_unit_test(searches_scale_with_restitution),
+      cmocka_unit_test(leaves_the_truth),
+      cmocka_unit_test(tells_its_moves),
+      cmocka_unit_test(is_not_led_by_one_chunk),
+      cmocka_unit_test(is_not_led_by_its_sample),
+      cmocka_unit_test(scales_masses_of_cmr),
+      cmocka_unit_test(scales_all_masses_alike),
+      cmocka_unit_test(descent_is_alike_at_any_scale),
+      cmocka_unit_test(same_bits_with_threads),
+      cmocka_unit_test(in_a_training),
   };
   return cmocka_run_group_tests(tests, set_up, data_fixture_free);
 }

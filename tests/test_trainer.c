@@ -100,6 +100,30 @@ static void adamw_scales(void **state) {
   adamw_free(&a);
 }
 
+// parts have their own rates, whatever stands before, between and behind them
+static void adamw_parts(void **state) {
+  (void)state;
+  enum { COUNT = 8 };
+  const adamw_part parts[] = {{1, 2, 0.5}, {5, 1, 0.01}};
+  adamw_options options = {.rate = 1e-3,
+                           .beta1 = 0.9,
+                           .beta2 = 0.999,
+                           .epsilon = 1e-12,
+                           .first_count = 2,
+                           .first_rate = 1e-2,
+                           .part_count = 2,
+                           .parts = parts};
+  const double gradient[COUNT] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const double rates[COUNT] = {1e-2, 5e-3, 5e-4, 1e-3, 1e-3, 1e-5, 1e-3, 1e-3};
+  double p[COUNT] = {0};
+  adamw a;
+  assert_true(adamw_init(&a, COUNT));
+  adamw_step(&a, &options, gradient, p);
+  for (int k = 0; k < COUNT; k++) assert_near(p[k], -rates[k], 1e-11);
+  assert_int_equal(a.steps, 1);
+  adamw_free(&a);
+}
+
 // what the first step changes, with properties that learn at `rate` times the learning rate
 static double *first_step(const data_fixture *f, double rate, int *count, int *network) {
   carom_model *model = make_model(f);
@@ -499,6 +523,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(adamw_by_hand),
       cmocka_unit_test(adamw_scales),
+      cmocka_unit_test(adamw_parts),
       cmocka_unit_test(property_rate),
       cmocka_unit_test(rates),
       cmocka_unit_test(shuffles),

@@ -32,7 +32,8 @@ typedef struct carom_estimate {
 
 /* Predictions and what they are compared with. Errors of a trajectory, its first state included:
  *   relative    sum |predicted - true| / sum |true| over all entries of (x, v)
- *   state_norm  sqrt(sum (predicted - true)^2 / sum true^2) of each state, mean over the states */
+ *   state_norm  sqrt(sum (predicted - true)^2 / sum true^2) of each state, mean over the states
+ *   absolute    mean |predicted - true| over all entries of (x, v): the paper's loss */
 typedef struct carom_horizon {
   int count;     /* trajectories */
   int states;    /* of each */
@@ -40,7 +41,7 @@ typedef struct carom_horizon {
   double *true_x, *true_v;
   bool *failed; /* [count] the prediction became non-finite; left out of all numbers */
   int failed_count;
-  carom_estimate relative, state_norm;
+  carom_estimate relative, state_norm, absolute;
   double *curve, *curve_half_width; /* [states] relative error of each state, over trajectories */
 } carom_horizon;
 

@@ -31,6 +31,8 @@ typedef struct carom_fit_options {
   int piece;    /* states of a piece, whose first state is an unknown; 10 */
   double join;  /* deviation of the end of a piece from the start of the next one, in deviations of
                       the noise; 0.01. 0: pieces are not joined */
+  int horizon;  /* 0; else unknowns are those that predict so many states from the first one of each
+                      trajectory best, for data that no values explain up to the noise */
   double huber; /* residuals beyond so many deviations count by their size, not its square; 4. 0:
                       squares for all */
   bool free_states;        /* true; false: pieces begin at the measured states, which are exact */
@@ -65,6 +67,12 @@ typedef struct carom_fit carom_fit;
  *   gravity, gravity[y]        its strength along the scene's direction; one component
  *   stiffness, stiffness[0]    of springs
  *   regularizer                epsilon of CMr
+ *   radius, radius[b]          of balls; of what corners are rounded by
+ *   offset, offset[ground]     of planes
+ *   corner[b], corner[b][3], corner[b][3][x]
+ *                              body coordinates of the points of a shape, of one of them, one of its
+ *                              coordinates; corner[b]:shared is one factor of all
+ *   drag, angular_drag         of all bodies, drag[b] of one
  *   scale                      metres of the scene in one unit of length of the data
  *   shift[z]                   where the origin of the data stands in the scene: of a body on one
  *                              plane the place of this plane
@@ -155,7 +163,8 @@ typedef struct carom_fit_prediction {
   double angle_mean, angle_deviation;
 } carom_fit_prediction;
 
-/* Simulates each of `trajectories` from its first state over its whole length with the estimates. */
+/* Simulates each of `trajectories` from its first state over its whole length with the estimates; velocities are
+ * taken as the fit's options say (moved to the state, or estimated). */
 CAROM_API carom_status carom_fit_predict(const carom_fit *fit,
                                          const carom_trajectories *trajectories,
                                          carom_fit_prediction *prediction, carom_error *error);

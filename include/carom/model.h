@@ -27,12 +27,21 @@ typedef enum carom_baseline {
   CAROM_BASELINE_COUNT
 } carom_baseline;
 
+/* The friction law of a model's contacts. */
+typedef enum carom_model_law {
+  CAROM_LAW_OF_SCENE,
+  CAROM_LAW_CONVEX, /* CAROM_CONVEX_FRICTION */
+  CAROM_LAW_COULOMB /* CAROM_COULOMB_FRICTION */
+} carom_model_law;
+
 typedef struct carom_model_options {
   carom_baseline baseline;         /* CAROM_BASELINE_NONE: a contact model */
   carom_contact_model contact;     /* CAROM_CM */
   carom_dynamics dynamics;         /* CAROM_LAGRANGIAN (CLNN) or CAROM_HAMILTONIAN (CHNN) */
   carom_compensation compensation; /* the scene's: that of the data */
   carom_contact_time contact_time; /* likewise */
+  carom_integrator integrator;     /* CAROM_RK4_SECANT, half the evaluations of CAROM_RK4 */
+  carom_model_law law;             /* CAROM_LAW_OF_SCENE */
   int hidden_layers;               /* of the potential network: 3 */
   int hidden_size;                 /* 256 */
   int baseline_size;      /* width of a baseline's network: 0, the paper's (256, 150, 300) */
@@ -59,6 +68,10 @@ typedef struct carom_model_options {
 } carom_model_options;
 
 CAROM_API carom_model_options carom_model_default_options(const carom_system *system);
+
+/* The friction law of a model of the system with these options. */
+CAROM_API carom_friction_law carom_model_friction_law(const carom_model_options *options,
+                                                      const carom_system *system);
 
 /* Sets dt and the scales by the training chunks: the root mean square of the coordinates of all
  * centres of bodies about their common mean, and of their velocities. */

@@ -18,6 +18,13 @@ typedef enum carom_segment {
   CAROM_REGULARIZER, /* [1] epsilon of CMr */
   CAROM_GRAVITY,     /* [dimension] */
   CAROM_STIFFNESS,   /* [spring_count] */
+  CAROM_RADIUS, /* [body_count] of balls, and of what the points of a shape are rounded by; unused
+                          (0) for all others */
+  CAROM_OFFSET, /* [plane_count] of planes */
+  CAROM_CORNER, /* [corner_count][dimension] body coordinates of the points of shapes `points` and
+                          `box`, body after body */
+  CAROM_DRAG,   /* [body_count] force on the centre by its velocity */
+  CAROM_ANGULAR_DRAG, /* [body_count] torque by the angular velocity; unused (0) for point masses */
   CAROM_SEGMENT_COUNT
 } carom_segment;
 
@@ -34,13 +41,15 @@ CAROM_API carom_segment_info carom_parameters_segment(const carom_system *system
 /* Fills theta with the scene's values. */
 CAROM_API void carom_parameters_default(const carom_system *system, double *theta);
 
-/* Finite, friction >= 0, restitution in [0, 1], regularizer >= 0. */
+/* Finite, friction >= 0, restitution in [0, 1], regularizer >= 0. Negative drags and radii are taken: a difference
+ * about 0 needs them. */
 CAROM_API carom_status carom_parameters_check(const carom_system *system, const double *theta,
                                               carom_error *error);
 
 /* Files with any of /mass [body_count], /moment [body_count][dimension], /friction, /restitution
- * [contact_count], /regularizer [1], /gravity [dimension], /stiffness [spring_count]; masses and
- * moments as they are, not as logarithms. Reading overwrites in theta what the file has, nothing on
+ * [contact_count], /regularizer [1], /gravity [dimension], /stiffness [spring_count], /radius
+ * [body_count], /offset [plane_count], /corner [corner_count][dimension], /drag, /angular_drag
+ * [body_count]; masses and moments as they are, not as logarithms. Reading overwrites in theta what the file has, nothing on
  * failure; writing writes all of them. */
 CAROM_API carom_status carom_parameters_read(const carom_system *system, const char *path,
                                              double *theta, carom_error *error);

@@ -12,7 +12,12 @@
 extern "C" {
 #endif
 
-typedef enum carom_integrator { CAROM_RK4, CAROM_EULER, CAROM_SYMPLECTIC_EULER } carom_integrator;
+typedef enum carom_integrator {
+  CAROM_RK4, /* Kutta's 3/8 rule */
+  CAROM_EULER,
+  CAROM_SYMPLECTIC_EULER,
+  CAROM_RK4_SECANT /* the 3/8 rule with the potential's gradient taken twice in a step, not four times */
+} carom_integrator;
 
 typedef enum carom_dynamics {
   CAROM_LAGRANGIAN, /* appendix B.2 of the paper */
@@ -22,8 +27,8 @@ typedef enum carom_dynamics {
 typedef enum carom_contact_model {
   CAROM_CM,  /* the cone programs with A */
   CAROM_CMR, /* the cone programs with A + epsilon I */
-  CAROM_LCP  /* a linear complementarity problem: friction in pyramids by Coulomb's law, whatever
-                `friction` says, and restitution by Newton's hypothesis (docs/theory.md, section 17) */
+  CAROM_LCP  /* a linear complementarity problem: friction in pyramids by either law, and restitution
+                by Newton's hypothesis (docs/theory.md, section 17) */
 } carom_contact_model;
 
 /* How bodies that overlap come apart (docs/theory.md, section 9). */

@@ -64,9 +64,9 @@ CAROM_API carom_status carom_trainer_options_check(const carom_trainer_options *
 
 /* A friction or restitution that a search moved. */
 typedef struct carom_move {
-  char name[96];                  /* "friction", "restitution/a|ground"; "mass_scale" (CMr) */
-  double from, to;                /* mass_scale: a factor on all masses and the potential */
-  int chunks;                     /* training chunks whose prediction meets the contact */
+  char name[96];   /* "friction", "restitution/a|ground"; "mass_scale", "regularizer" (CMr) */
+  double from, to; /* mass_scale: a factor on all masses and the potential */
+  int chunks;      /* training chunks whose prediction meets the contact */
   double loss_before, loss_after; /* of these */
 } carom_move;
 
@@ -75,7 +75,8 @@ typedef struct carom_epoch {
   int epoch;              /* 1 for the first */
   double loss;            /* mean over the epoch's batches, each before its update */
   double validation_loss; /* after the epoch; NaN without validation chunks */
-  bool best;              /* the lowest validation loss so far (loss, without validation chunks) */
+  bool best; /* the lowest validation loss so far (loss, without validation chunks); with
+                             estimate_states no more than its standard error above that */
   double learning_rate;
   double gradient_norm; /* of the last batch */
   int moves;            /* of frictions and restitutions, by a search before the epoch */
@@ -106,7 +107,7 @@ typedef struct carom_warm_start {
   int unknowns;   /* of that fit: weights of the last layer, elasticity, masses, moments */
   int chunks;     /* with a contact, from which contacts were fitted */
   int properties; /* of that fit: masses, moments, frictions, restitutions */
-  double seconds;
+  double seconds; /* 0 where it was made by another process: files do not hold it */
 } carom_warm_start;
 
 /* Solves for what is nearly linear before descent begins, unless that has been done: the last layer of the
@@ -147,7 +148,7 @@ typedef struct carom_trainer_info {
   bool
       within_tolerance; /* the best loss is no more than options.tolerance: nothing is left to do */
   bool
-      stands_still; /* options.patience epochs have passed since the best one: nothing is left to do */
+      stands_still; /* options.patience epochs have passed since the lowest loss: nothing is left to do */
 } carom_trainer_info;
 
 CAROM_API carom_trainer_info carom_trainer_describe(const carom_trainer *trainer);

@@ -17,10 +17,12 @@ from .data import Chunks, Dataset, Finding
 from .errors import (CaromError, CaromWarning, DataError, FileError, NumericalError, PlanError,
                      SceneError, StateError)
 from .files import from_pandas, from_xarray, load, save
+from .identification import Channel, Estimate, Identification, Misfit, Prediction, identify
 from .learn import (Epoch, Evaluation, History, Model, Move, Trainer, fit, models)
 from .notebook import view
-from .options import (Option, dataset_options, evaluation_options, model_options, rollout_options,
-                      trainer_options)
+from .options import (Option, dataset_options, evaluation_options, identification_options, model_options,
+                      rollout_options, trainer_options)
+from .potential import Potential
 from .plan import Plan, PlanLoss, PlanResult, Unknown, plans
 from .pose import Pose
 from .rollout import Gradients, Impact, Report, Trajectory

@@ -4,11 +4,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from typing import Any, Callable, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple
 
 import numpy as np
 
-from ._carom import ffi, lib
+from ._carom import ffi as ffi, lib as lib
+from ._types import Array
 from .errors import (DataError, FileError, NumericalError, PlanError, SceneError,
                      _Interrupted)
 
@@ -122,7 +123,10 @@ class Watch:
         exception, state.exception = state.exception, None
         stopped, state.stopped = state.stopped, False
         if exception is not None:
-            raise exception
+            try:
+                raise exception
+            finally:
+                del exception  # its traceback has this frame: no cycle
         if status == lib.CAROM_INTERRUPTED and stopped:
             return False
         check(status)
@@ -131,22 +135,22 @@ class Watch:
 
 class _WatchState:
     """What callbacks see of a Watch; it does not know the watch, so that no cycle holds memory."""
-    __slots__ = ("callback", "epoch", "exception", "stopped")
+    __slots__ = ("callback", "epoch", "potential", "exception", "stopped")
 
     def __init__(self, callback: Optional[Callable[[int, int], Any]]):
         self.callback = callback
         self.epoch: Optional[Callable[[Any], Any]] = None
+        self.potential: Any = None
         self.exception: Optional[BaseException] = None
         self.stopped = False
 
 
-def _keep_exception(kind: Any, value: BaseException, trace: Any) -> bool:
+def _keep_exception(kind: Any, value: BaseException, trace: Any) -> None:
+    """What a callback raised is raised again when the call is over; the callback answers its `error`."""
     frame = trace.tb_frame.f_locals if trace is not None else {}
     user = frame.get("user")
-    if user is None:
-        return False
-    ffi.from_handle(user).exception = value
-    return False
+    if user is not None:
+        ffi.from_handle(user).exception = value
 
 
 @ffi.def_extern(onerror=_keep_exception, error=False)
@@ -174,12 +178,25 @@ def carom_py_plan(user: Any, progress: Any) -> bool:
     return done is None or done(progress.done, progress.total, progress.loss, progress.best) is not False
 
 
+@ffi.def_extern(onerror=_keep_exception, error=lib.CAROM_INTERRUPTED)
+def carom_py_gradient(user: Any, count: int, x: Any, gradient: Any, error: Any) -> int:
+    ffi.from_handle(user).potential.gradient(count, x, gradient)
+    return lib.CAROM_OK
+
+
+@ffi.def_extern(onerror=_keep_exception, error=lib.CAROM_INTERRUPTED)
+def carom_py_gradient_vjp(user: Any, count: int, x: Any, g_bar: Any, x_bar: Any, parameters_bar: Any,
+                          error: Any) -> int:
+    ffi.from_handle(user).potential.gradient_vjp(count, x, g_bar, x_bar, parameters_bar)
+    return lib.CAROM_OK
+
+
 # ---- arrays --------------------------------------------------------------------------------------
 
 _double = np.dtype(np.float64)
 
 
-def numbers(values: Any, name: str) -> np.ndarray:
+def numbers(values: Any, name: str) -> Array:
     """An array of doubles in C order: the given one if it is that already."""
     if type(values) is np.ndarray and values.dtype is _double and values.flags.c_contiguous:
         return values
@@ -189,7 +206,7 @@ def numbers(values: Any, name: str) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
 
 
-def shaped(values: Any, shape: tuple, name: str) -> np.ndarray:
+def shaped(values: Any, shape: Tuple[Any, ...], name: str) -> Array:
     """The same of a given shape."""
     array = numbers(values, name)
     if array.shape != shape:
@@ -197,13 +214,13 @@ def shaped(values: Any, shape: tuple, name: str) -> np.ndarray:
     return array
 
 
-def pointer(array: Optional[np.ndarray]) -> Any:
+def pointer(array: Optional[Array]) -> Any:
     """Where the doubles of an array are; NULL for none."""
     return NULL if array is None else ffi.from_buffer("double[]", array)
 
 
-def view(owner: Any, address: Any, shape: tuple, dtype: Any = np.float64,
-         writable: bool = False) -> np.ndarray:
+def view(owner: Any, address: Any, shape: Tuple[Any, ...], dtype: Any = np.float64,
+         writable: bool = False) -> Array:
     """Memory of the library as an array, which keeps `owner` alive."""
     size = 8 if dtype is np.float64 else np.dtype(dtype).itemsize
     for length in shape:
@@ -211,7 +228,7 @@ def view(owner: Any, address: Any, shape: tuple, dtype: Any = np.float64,
     if size == 0:
         return np.zeros(shape, dtype)
     held = ffi.gc(ffi.cast(_char_pointer, address), _Hold(owner))
-    array: np.ndarray = np.ndarray(shape, dtype, ffi.buffer(held, size))
+    array: Array = np.ndarray(shape, dtype, ffi.buffer(held, size))
     if not writable:
         array.flags.writeable = False
     return array
@@ -238,7 +255,7 @@ def owned(address: Any, destroy: Any, *needs: Any) -> Any:
     return ffi.gc(address, lambda given, needs=needs: destroy(given))
 
 
-def copied(address: Any, shape: tuple, dtype: Any = np.float64) -> np.ndarray:
+def copied(address: Any, shape: Tuple[Any, ...], dtype: Any = np.float64) -> Array:
     """Memory of the library as an array of its own."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
@@ -269,12 +286,12 @@ def option_text(value: Any) -> str:
     raise TypeError(f"{value!r} is no value of an option")
 
 
-def option_names(table: int) -> list:
+def option_names(table: int) -> List[Any]:
     return [string(lib.carom_option_describe(table, k).name)
             for k in range(lib.carom_option_count(table))]
 
 
-_names: dict = {}
+_names: Dict[Any, Any] = {}
 
 
 def set_options(table: int, options: Any, given: Mapping[str, Any]) -> None:
@@ -297,7 +314,7 @@ def _meant(name: str, names: Mapping[str, str]) -> str:
     return f" (did you mean {string(nearest)!r}?)" if nearest != NULL else ""
 
 
-def get_options(table: int, options: Any) -> dict:
+def get_options(table: int, options: Any) -> Dict[Any, Any]:
     """All options by their names, as Python values."""
     found = {}
     for k in range(lib.carom_option_count(table)):

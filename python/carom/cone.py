@@ -4,11 +4,12 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from ._engine import NULL, check, error, ffi, lib, numbers, owned, pointer, set_options
+from ._types import Array
 from .errors import CaromWarning
 
 
@@ -28,10 +29,10 @@ class ConeInfo(NamedTuple):
 
 class ConeGradients(NamedTuple):
     """Cotangents of what a program was given; that of A is symmetric."""
-    A: np.ndarray
-    b: np.ndarray
-    mu: np.ndarray
-    lower: np.ndarray
+    A: Array
+    b: Array
+    mu: Array
+    lower: Array
 
 
 class ConeSolution:
@@ -41,7 +42,7 @@ class ConeSolution:
     info   how each was solved: a `ConeInfo`, or a list of them
     """
 
-    def __init__(self, f: np.ndarray, infos: list, solvers: list, count: int):
+    def __init__(self, f: Array, infos: List[Any], solvers: List[Any], count: int):
         self.f = f
         self._infos = infos
         self._solvers = solvers
@@ -111,7 +112,7 @@ def cone_solve(A: Any, b: Any, mu: Any, lower: Any = None, **options: Any) -> Co
     return ConeSolution(f.reshape(*lead, size), infos, solvers, count)
 
 
-def _programs(A: Any, b: Any, mu: Any, lower: Any) -> Tuple:
+def _programs(A: Any, b: Any, mu: Any, lower: Any) -> Tuple[Any, ...]:
     """Programs with one axis for the batch, checked."""
     A, b, mu = numbers(A, "A"), numbers(b, "b"), numbers(mu, "mu")
     lower = np.zeros(mu.shape) if lower is None else numbers(lower, "lower")

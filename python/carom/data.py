@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Callable, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from . import _engine
 from ._engine import (NULL, Watch, check, error, ffi, file_lock, get_options, lib, numbers, owned,
                       path_bytes, pointer, set_options, view)
+from ._types import Array
 from .errors import CaromWarning, DataError
 from .rollout import Report, Trajectory, report_of
 from .system import System
@@ -16,9 +17,9 @@ from .system import System
 
 class Chunks(NamedTuple):
     """Pieces of trajectories: x, v [count, states, points, dimension], contact [count, states]; views."""
-    x: np.ndarray
-    v: np.ndarray
-    contact: np.ndarray
+    x: Array
+    v: Array
+    contact: Array
     dt: float
 
 
@@ -30,6 +31,10 @@ class Finding(NamedTuple):
 
 
 _finding_kinds = ("trajectories", "projection", "velocity", "contacts", "units")
+
+
+def findings_of(found: Iterable[Any]) -> List[Finding]:
+    return [Finding(_finding_kinds[f.kind], f.warning, _engine.string(f.text)) for f in found]
 
 
 class Dataset:
@@ -48,7 +53,7 @@ class Dataset:
         self._c = owned(pointer, lib.carom_dataset_destroy)
 
     @staticmethod
-    def _options(system: System, given: dict, watch: Optional[Watch] = None) -> Any:
+    def _options(system: System, given: Dict[Any, Any], watch: Optional[Watch] = None) -> Any:
         chosen = ffi.new("carom_dataset_options *", lib.carom_dataset_default_options(system._c))
         set_options(lib.CAROM_DATASET_OPTIONS, chosen, given)
         chosen.threads = _engine.thread_limit(chosen.threads)
@@ -57,7 +62,7 @@ class Dataset:
         return chosen
 
     @classmethod
-    def generate(cls, system: System, *, simulation: Optional[dict] = None,
+    def generate(cls, system: System, *, simulation: Optional[Dict[Any, Any]] = None,
                  progress: Optional[Callable[[int, int], Any]] = None, **options: Any) -> "Dataset":
         """Simulates the scene with its own parameters and cuts a chunk from each trajectory.
 
@@ -86,42 +91,11 @@ class Dataset:
 
         What was found out is in `findings`; what may go wrong is also warned of.
         """
-        if isinstance(x, Trajectory):
-            x, v, dt, contact = x.x, x.v, x.dt, x.contact
-        x = numbers(x, "x")
-        if x.ndim == 3:
-            x = x[None]
-            v = None if v is None else numbers(v, "v")[None]
-            contact = None if contact is None else np.asarray(contact)[None]
-        if x.ndim != 4 or x.shape[2:] != system.state_shape:
-            raise DataError(f"x has shape {list(x.shape)}, must be [trajectories, states, "
-                            f"{system.point_count}, {system.dimension}]; `Dataset.from_poses` takes poses")
-        if v is not None:
-            v = numbers(v, "v")
-            if v.shape != x.shape:
-                raise DataError(f"v has shape {list(v.shape)}, must be that of x, {list(x.shape)}")
-        given = ffi.new("carom_trajectories *")
-        given.batch, given.state_count = x.shape[:2]
-        given.point_count, given.dimension = x.shape[2:]
-        given.dt = system.dt if dt is None else dt
-        given.dt_from = lib.CAROM_DT_OF_SCENE if dt is None else lib.CAROM_DT_OF_ATTRIBUTE
-        held: List[Any] = [pointer(x), pointer(v)]
-        given.x, given.v = held
-        if lengths is not None:
-            lengths = np.ascontiguousarray(lengths, np.intc)
-            if lengths.shape != x.shape[:1]:
-                raise DataError(f"lengths has shape {list(lengths.shape)}, must be [{len(x)}]")
-            held.append(ffi.from_buffer("int[]", lengths))
-            given.lengths = held[-1]
-        if contact is not None:
-            contact = np.ascontiguousarray(np.asarray(contact) != 0, np.uint8)
-            if contact.shape != x.shape[:2]:
-                raise DataError(f"contact has shape {list(contact.shape)}, must be {list(x.shape[:2])}")
-            held.append(ffi.from_buffer("uint8_t[]", contact))
-            given.contact = held[-1]
+        given, held = trajectories_of(system, x, v, dt, contact, lengths)
         watch, made = Watch(), ffi.new("carom_dataset **")
         chosen = cls._options(system, options, watch)
         watch.check(lib.carom_dataset_from_trajectories(system._c, given, chosen, made, error()))
+        del held
         data = cls(system, made[0])
         data._warn()
         return data
@@ -182,8 +156,7 @@ class Dataset:
     @property
     def findings(self) -> List[Finding]:
         """What was found out about given trajectories."""
-        return [Finding(_finding_kinds[f.kind], f.warning, _engine.string(f.text))
-                for f in (self._c.findings[k] for k in range(self._c.finding_count))]
+        return findings_of(self._c.findings[k] for k in range(self._c.finding_count))
 
     def _warn(self) -> None:
         for finding in self.findings:
@@ -194,6 +167,45 @@ class Dataset:
         counts = ", ".join(f"{self._split(k)[0].shape[0]} {name}"
                            for k, name in enumerate(("train", "validation", "test")))
         return f"Dataset of {self.system.name}: {counts} chunks of {self.train.x.shape[1]} states"
+
+
+def trajectories_of(system: System, x: Any, v: Any, dt: Optional[float], contact: Any,
+                    lengths: Any) -> Tuple[Any, List[Any]]:
+    """Measured motions as the library takes them, and what must live as long as they do."""
+    if isinstance(x, Trajectory):
+        x, v, dt, contact = x.x, x.v, x.dt, x.contact
+    x = numbers(x, "x")
+    if x.ndim == 3:
+        x = x[None]
+        v = None if v is None else numbers(v, "v")[None]
+        contact = None if contact is None else np.asarray(contact)[None]
+    if x.ndim != 4 or x.shape[2:] != system.state_shape:
+        raise DataError(f"x has shape {list(x.shape)}, must be [trajectories, states, "
+                        f"{system.point_count}, {system.dimension}]; `Dataset.from_poses` takes poses")
+    if v is not None:
+        v = numbers(v, "v")
+        if v.shape != x.shape:
+            raise DataError(f"v has shape {list(v.shape)}, must be that of x, {list(x.shape)}")
+    given = ffi.new("carom_trajectories *")
+    given.batch, given.state_count = x.shape[:2]
+    given.point_count, given.dimension = x.shape[2:]
+    given.dt = system.dt if dt is None else dt
+    given.dt_from = lib.CAROM_DT_OF_SCENE if dt is None else lib.CAROM_DT_OF_ATTRIBUTE
+    held: List[Any] = [pointer(x), pointer(v)]
+    given.x, given.v = held
+    if lengths is not None:
+        lengths = np.ascontiguousarray(lengths, np.intc)
+        if lengths.shape != x.shape[:1]:
+            raise DataError(f"lengths has shape {list(lengths.shape)}, must be [{len(x)}]")
+        held.append(ffi.from_buffer("int[]", lengths))
+        given.lengths = held[-1]
+    if contact is not None:
+        contact = np.ascontiguousarray(np.asarray(contact) != 0, np.uint8)
+        if contact.shape != x.shape[:2]:
+            raise DataError(f"contact has shape {list(contact.shape)}, must be {list(x.shape[:2])}")
+        held.append(ffi.from_buffer("uint8_t[]", contact))
+        given.contact = held[-1]
+    return given, held
 
 
 def dataset_of(system: System, data: Any) -> Dataset:

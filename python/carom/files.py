@@ -3,11 +3,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 
 from ._engine import NULL, check, copied, error, ffi, file_lock, lib, path_bytes, pointer
+from ._types import Array
 from .errors import DataError, FileError
 from .rollout import Trajectory
 from .system import System
@@ -203,7 +204,7 @@ def to_pandas(trajectory: Trajectory) -> Any:
     return pandas.DataFrame(columns, index=index)
 
 
-def _columns(prefix: str, values: np.ndarray, dimension: int) -> Dict[str, np.ndarray]:
+def _columns(prefix: str, values: Array, dimension: int) -> Dict[str, Array]:
     return {prefix + _axes[k]: values[..., k].reshape(-1) for k in range(dimension)}
 
 
@@ -220,7 +221,7 @@ def from_pandas(system: System, table: Any, dt: Optional[float] = None) -> Traje
     table = table.reindex(wanted)
     shape = (batch, states, len(bodies))
 
-    def part(names: list) -> Optional[np.ndarray]:
+    def part(names: List[Any]) -> Optional[Array]:
         if not all(name in table for name in names):
             return None
         values = table[names].to_numpy(float)

@@ -12,6 +12,7 @@ import numpy as np
 from . import _engine
 from ._engine import (NULL, Watch, check, copied, error, ffi, file_lock, get_options, lib, owned,
                       path_bytes, pointer, set_options, shaped, string, view)
+from ._types import Array
 from .data import Chunks, Dataset, dataset_of
 from .errors import StateError
 from .rollout import Report, Trajectory, report_of, warn_of_failures
@@ -105,14 +106,14 @@ class Model:
     # ---- what it has learned ----
 
     @property
-    def vector(self) -> np.ndarray:
+    def vector(self) -> Array:
         """The learnable parameters as one vector: a view, open to change."""
         c = self._c
         count = lib.carom_model_describe(c).parameter_count
         return view(c, lib.carom_model_parameters(c), (count,), writable=True)
 
     @property
-    def arrays(self) -> Dict[str, np.ndarray]:
+    def arrays(self) -> Dict[str, Array]:
         """The same by name ("mass", "friction", "weight0", "bias0", ...): views, open to change."""
         c, vector, found = self._c, self.vector, {}
         for k in range(lib.carom_model_describe(c).array_count):
@@ -136,7 +137,7 @@ class Model:
         """The same of the scene's own parameters."""
         return self._properties_at(self.system.parameters().array)
 
-    def _properties_at(self, theta: np.ndarray) -> Dict[str, float]:
+    def _properties_at(self, theta: Array) -> Dict[str, float]:
         found = ffi.new("carom_properties *")
         check(lib.carom_model_properties(self._c, found, error()))
         made = {string(found.items[k].name): lib.carom_property_value(found.items + k, pointer(theta))
@@ -146,7 +147,7 @@ class Model:
 
     # ---- using it ----
 
-    def loss(self, chunks: Chunks, indices: Any = None) -> Tuple[float, np.ndarray]:
+    def loss(self, chunks: Chunks, indices: Any = None) -> Tuple[float, Array]:
         """Mean |predicted - true| over chunks (or those of `indices`), and its gradient by `vector`."""
         c = ffi.new("carom_chunks *")
         x = _engine.numbers(chunks.x, "x")
@@ -191,7 +192,7 @@ class Model:
         return Trajectory(self.system, x, v, dt=self.dt, contact=contact, report=report_of(report),
                           batched=batched)
 
-    def potential(self, x: Any) -> np.ndarray:
+    def potential(self, x: Any) -> Array:
         """The learned potential at states x [..., points, dimension]."""
         x = self._points(x)
         value = np.empty(int(np.prod(x.shape[:-2])))
@@ -199,7 +200,7 @@ class Model:
             check(lib.carom_model_potential(self._c, len(value), pointer(x), pointer(value), error()))
         return value.reshape(x.shape[:-2])
 
-    def force(self, x: Any) -> np.ndarray:
+    def force(self, x: Any) -> Array:
         """Minus the gradient of the learned potential."""
         x = self._points(x)
         force = np.empty_like(x)
@@ -208,7 +209,7 @@ class Model:
             check(lib.carom_model_force(self._c, count, pointer(x), pointer(force), error()))
         return force
 
-    def _points(self, x: Any) -> np.ndarray:
+    def _points(self, x: Any) -> Array:
         x = _engine.numbers(x, "x")
         if x.ndim < 2 or x.shape[-2:] != self.system.state_shape:
             raise ValueError(f"x has shape {list(x.shape)}, must be [..., {self.system.point_count}, "
@@ -254,7 +255,7 @@ class Evaluation(Dict[str, Any]):
         self.system = system
         self._c = c
 
-        def part(horizon: Any, values: Any) -> np.ndarray:
+        def part(horizon: Any, values: Any) -> Array:
             return view(c, values, (horizon.count, horizon.states, *system.state_shape))
 
         e, k = c.extended, c.chunk
@@ -263,6 +264,16 @@ class Evaluation(Dict[str, Any]):
         self.chunk_x, self.chunk_v = part(k, k.x), part(k, k.v)
         self.data_x, self.data_v = part(k, k.true_x), part(k, k.true_v)
         self.report = report_of(c.report)
+
+    def __repr__(self) -> str:
+        lines = [f"Evaluation of {self.system.name}"]
+        for name, words in (("chunk", "along the chunks"), ("extended", "over longer motions")):
+            part = self.get(name) or {}
+            found = part.get("relative_error")
+            if found:
+                lines.append(f"  relative error {words}: {found['mean']:.3g} +- {found['half_width_95']:.2g} "
+                             f"({found['count']} of {part['states']} states)")
+        return "\n".join([*lines, f"  by name: {', '.join(self)}"])
 
     @property
     def error(self) -> float:
@@ -341,8 +352,8 @@ class Trainer:
         return lib.carom_trainer_describe(self._c).best_loss
 
     def _epoch_of(self, result: Any) -> Epoch:
-        return Epoch(*(getattr(result, name) for name in Epoch._fields[:-2]),
-                     report_of(result.report), self.model.properties())
+        numbers = [getattr(result, name) for name in Epoch._fields[:-2]]
+        return Epoch._make([*numbers, report_of(result.report), self.model.properties()])
 
     def _on_epoch(self, result: Any) -> Any:
         for step in self._after:

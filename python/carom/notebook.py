@@ -7,12 +7,14 @@ import html
 import io
 import os
 import tempfile
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+import warnings
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from ._engine import check, error, ffi, file_lock, lib, path_bytes, pointer, string
-from .errors import CaromError
+from ._types import Array
+from .errors import CaromError, CaromWarning
 
 if TYPE_CHECKING:
     from .rollout import Trajectory
@@ -53,6 +55,9 @@ def view(shown: Any, path: Any = None, *, samples: int = 16) -> Optional[str]:
     if isinstance(shown, Run):
         text = page(shown.folder, title=shown.folder.name, samples=samples)
     elif isinstance(shown, Trajectory):
+        if shown.potential is not None:
+            warnings.warn("the page's energy is that of the scene's gravity and springs, not of the potential "
+                          "of this motion", CaromWarning, stacklevel=2)
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, (shown.system.name or "motion").replace("/", "-") + ".h5")
             shown.save(name)
@@ -124,10 +129,10 @@ def run_figure(run: "Run") -> Any:
 
 def system_html(system: "System") -> str:
     """A drawing of a sampled state, and what there is in words."""
-    words = [f"{system.body_count} bodies", f"{system.constraint_count} constraints",
-             f"{system.contact_count} possible contacts", f"dt {system.dt:g}"]
+    words = [_counted(system.body_count, "body", "bodies"), _counted(system.constraint_count, "constraint"),
+             _counted(system.contact_count, "possible contact"), f"dt {system.dt:g}"]
     if system.control_size:
-        words.append(f"{system.control_size} controls")
+        words.append(_counted(system.control_size, "control"))
     text = (f"<div><b>{html.escape(system.name)}</b> {html.escape(system.description)}<br>"
             f"<small>{', '.join(words)}</small></div>")
     try:
@@ -137,7 +142,11 @@ def system_html(system: "System") -> str:
     return drawing(system, x[0]) + text
 
 
-def _flat(points: np.ndarray) -> np.ndarray:
+def _counted(count: int, one: str, many: str = "") -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
+def _flat(points: Array) -> Array:
     """Places in the plane of the picture, y downwards; space is seen from the front, above, right."""
     if points.shape[-1] == 2:
         return points * (1, -1)
@@ -147,7 +156,7 @@ def _flat(points: np.ndarray) -> np.ndarray:
     return np.stack([points @ right, -(points @ up)], -1)
 
 
-def drawing(system: "System", x: np.ndarray, path: Optional[np.ndarray] = None) -> str:
+def drawing(system: "System", x: Array, path: Optional[Array] = None) -> str:
     """A state as SVG; `path` [states, points, dimension] adds the way of the centres of mass."""
     shapes: List[str] = []
     d = system.dimension
@@ -163,6 +172,8 @@ def drawing(system: "System", x: np.ndarray, path: Optional[np.ndarray] = None) 
     ties = [lib.carom_system_tie(system._c, k) for k in range(lib.carom_system_tie_count(system._c))]
     ends = [[_place(system, tie.ends[side], x) for side in (0, 1)] for tie in ties]
     seen += [_flat(np.array(pair)) for pair in ends]
+    if d == 2:
+        seen += _feet(system, x[centres].mean(0), reach)
     low = np.min([part.min(0) for part in seen], 0) - reach
     high = np.max([part.max(0) for part in seen], 0) + reach
     size = max(float((high - low).max()), 1e-9)
@@ -186,7 +197,7 @@ def drawing(system: "System", x: np.ndarray, path: Optional[np.ndarray] = None) 
             f'role="img" aria-label="{html.escape(system.name, quote=True)}">{"".join(shapes)}</svg>')
 
 
-def _place(system: "System", place: Any, x: np.ndarray) -> np.ndarray:
+def _place(system: "System", place: Any, x: Array) -> Array:
     at = np.empty(system.dimension)
     here = ffi.new("carom_place *", place)
     x = np.ascontiguousarray(x)
@@ -194,12 +205,25 @@ def _place(system: "System", place: Any, x: np.ndarray) -> np.ndarray:
     return at
 
 
-def _line(a: Sequence[float], b: Sequence[float], colour: str, width: float, more: str = "") -> str:
+def _line(a: Union[Array, Sequence[float]], b: Union[Array, Sequence[float]], colour: str, width: float,
+          more: str = "") -> str:
     return (f'<line x1="{a[0]:.5g}" y1="{a[1]:.5g}" x2="{b[0]:.5g}" y2="{b[1]:.5g}" stroke="{colour}" '
             f'stroke-width="{width:.4g}"{more}/>')
 
 
-def _walls(system: "System", low: np.ndarray, high: np.ndarray, line: float) -> List[str]:
+def _feet(system: "System", centre: Array, reach: float) -> List[Array]:
+    """The places of planes that are nearest to the bodies, unless that is far away."""
+    found = []
+    for k in range(lib.carom_system_plane_count(system._c)):
+        plane = lib.carom_system_plane(system._c, k)
+        normal = np.array([plane.normal[0], plane.normal[1]])
+        distance = float(centre @ normal) + plane.offset
+        if abs(distance) < max(20 * reach, 2.0):
+            found.append(_flat(centre - distance * normal)[None])
+    return found
+
+
+def _walls(system: "System", low: Array, high: Array, line: float) -> List[str]:
     """Planes as lines across the picture, where they cross it."""
     shapes = []
     for k in range(lib.carom_system_plane_count(system._c)):
@@ -211,7 +235,7 @@ def _walls(system: "System", low: np.ndarray, high: np.ndarray, line: float) -> 
     return shapes
 
 
-def _body(system: "System", body: Any, x: np.ndarray, colour: str, line: float) -> List[str]:
+def _body(system: "System", body: Any, x: Array, colour: str, line: float) -> List[str]:
     d, first = system.dimension, body.first_point
     centre = _flat(x[first])
     style = f'fill="{colour}" fill-opacity="0.35" stroke="{colour}" stroke-width="{line:.4g}"'

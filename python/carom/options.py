@@ -58,3 +58,8 @@ def trainer_options() -> Dict[str, Option]:
 def evaluation_options() -> Dict[str, Option]:
     """What `Model.evaluate` takes."""
     return _table(lib.CAROM_EVALUATION_OPTIONS)
+
+
+def identification_options() -> Dict[str, Option]:
+    """What `identify` takes."""
+    return _table(lib.CAROM_FIT_OPTIONS)

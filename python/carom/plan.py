@@ -11,6 +11,7 @@ import numpy as np
 from . import _engine
 from ._engine import (NULL, check, copied, error, ffi, file_lock, lib, owned, path_bytes, pointer,
                       set_options, shaped, string)
+from ._types import Array
 from .rollout import Trajectory
 from .system import System
 
@@ -27,8 +28,8 @@ class PlanLoss(NamedTuple):
     """The objective, its gradient by the unknowns, its weighted terms, and how many of these ask for a
     contact or an apex that did not happen."""
     loss: float
-    gradient: np.ndarray
-    terms: np.ndarray
+    gradient: Array
+    terms: Array
     missing: int
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, List, NamedTuple, Optional, Tuple
 import numpy as np
 
 from ._engine import lib, numbers
+from ._types import Array
 
 if TYPE_CHECKING:
     from .system import System
@@ -26,11 +27,11 @@ class Pose(NamedTuple):
 
     Point masses have angle 0, quaternion (1, 0, 0, 0) and angular velocity 0.
     """
-    position: np.ndarray
-    angle: Optional[np.ndarray] = None
-    quaternion: Optional[np.ndarray] = None
-    velocity: Optional[np.ndarray] = None
-    angular_velocity: Optional[np.ndarray] = None
+    position: Array
+    angle: Optional[Array] = None
+    quaternion: Optional[Array] = None
+    velocity: Optional[Array] = None
+    angular_velocity: Optional[Array] = None
 
 
 def _first_points(system: "System") -> List[Tuple[int, bool]]:
@@ -79,7 +80,7 @@ def to_pose(system: "System", x: Any, v: Any = None) -> Pose:
     return Pose(position, None, turned, velocity, rate)
 
 
-def from_pose(system: "System", pose: Pose) -> Tuple[np.ndarray, np.ndarray]:
+def from_pose(system: "System", pose: Pose) -> Tuple[Array, Array]:
     """System.from_pose."""
     bodies, d = _first_points(system), system.dimension
     count = len(bodies)
@@ -108,7 +109,7 @@ def from_pose(system: "System", pose: Pose) -> Tuple[np.ndarray, np.ndarray]:
     return x, v
 
 
-def _turn(pose: Pose, lead: tuple, d: int, any_rigid: bool) -> np.ndarray:
+def _turn(pose: Pose, lead: Tuple[Any, ...], d: int, any_rigid: bool) -> Array:
     """Rotation matrices [..., body, d, d]."""
     given, other = (pose.angle, pose.quaternion) if d == 2 else (pose.quaternion, pose.angle)
     word = "angle" if d == 2 else "quaternion"
@@ -133,7 +134,7 @@ def _turn(pose: Pose, lead: tuple, d: int, any_rigid: bool) -> np.ndarray:
         np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], -1)], -2)
 
 
-def _rotation(axes: np.ndarray) -> np.ndarray:
+def _rotation(axes: Array) -> Array:
     """The nearest rotations to [..., 3, 3]."""
     u, _, w = np.linalg.svd(axes)
     flip = np.ones(u.shape[:-1])
@@ -141,7 +142,7 @@ def _rotation(axes: np.ndarray) -> np.ndarray:
     return (u * flip[..., None, :]) @ w
 
 
-def _quaternion(r: np.ndarray) -> np.ndarray:
+def _quaternion(r: Array) -> Array:
     """Unit quaternions of rotations [..., 3, 3]: the eigenvector whose component is largest is taken."""
     m = [[r[..., i, j] for j in range(3)] for i in range(3)]
     trace = m[0][0] + m[1][1] + m[2][2]
@@ -158,7 +159,7 @@ def _quaternion(r: np.ndarray) -> np.ndarray:
     return np.where(q[..., :1] < 0, -q, q)
 
 
-def _continuous(q: np.ndarray) -> np.ndarray:
+def _continuous(q: Array) -> Array:
     """Signs of quaternions along the last axis before theirs, so that they do not jump."""
     if q.ndim < 2:
         return q
@@ -168,7 +169,7 @@ def _continuous(q: np.ndarray) -> np.ndarray:
     return q * sign[..., None]
 
 
-def _states(system: "System", values: Any, name: str) -> np.ndarray:
+def _states(system: "System", values: Any, name: str) -> Array:
     array = numbers(values, name)
     if array.ndim < 2 or array.shape[-2:] != system.state_shape:
         raise ValueError(f"{name} has shape {list(array.shape)}, must be "
@@ -176,7 +177,7 @@ def _states(system: "System", values: Any, name: str) -> np.ndarray:
     return array
 
 
-def _part(values: Any, shape: tuple, name: str) -> np.ndarray:
+def _part(values: Any, shape: Tuple[Any, ...], name: str) -> Array:
     if values is None:
         return np.zeros(shape)
     array = numbers(values, name)

@@ -11,7 +11,9 @@ import numpy as np
 
 from . import _engine
 from ._engine import (NULL, Watch, check, copied, error, ffi, lib, owned, pointer, shaped, view)
+from ._types import Array
 from .errors import CaromWarning, StateError
+from .potential import Asked, Potential
 from .system import Energy, Parameters, System
 
 if TYPE_CHECKING:
@@ -60,26 +62,29 @@ class Impact(NamedTuple):
     """A contact event at its own time. Arrays are copies."""
     step: int
     time: float
-    contacts: np.ndarray
-    impulses: np.ndarray
-    x: np.ndarray
-    v_before: np.ndarray
-    v_after: np.ndarray
+    contacts: Array
+    impulses: Array
+    x: Array
+    v_before: Array
+    v_after: Array
 
 
 class Gradients(NamedTuple):
     """Cotangents of what a rollout was given."""
-    x0: np.ndarray
-    v0: np.ndarray
+    x0: Array
+    v0: Array
     theta: Parameters
-    u: Optional[np.ndarray]
+    u: Optional[Array]
+    #: those of a potential's own parameters
+    potential: Optional[Array] = None
 
 
 class Tape:
     """A rollout of the library that is used by one result; it then goes back to its system's pool."""
     __slots__ = ("c", "key", "watch", "lock")
 
-    def __init__(self, system: System, options: Any, batch: int, key: tuple, numbers: int):
+    def __init__(self, system: System, options: Any, batch: int, key: Optional[Tuple[Any, ...]], numbers: int,
+                 potential: Optional[Asked] = None, beside_scene: bool = False):
         self.key = key if numbers <= _KEPT_NUMBERS else None
         self.lock = threading.Lock()
         self.watch = Watch()
@@ -88,7 +93,11 @@ class Tape:
         if numbers > _LONG:
             self.watch.attach(chosen)
         rollout = ffi.new("carom_rollout **")
-        check(lib.carom_rollout_create(system._c, chosen, batch, rollout, error()))
+        if potential is None:
+            check(lib.carom_rollout_create(system._c, chosen, batch, rollout, error()))
+        else:
+            check(lib.carom_rollout_create_with_potential(
+                system._c, chosen, potential.struct(self.watch, beside_scene), batch, rollout, error()))
         self.c = owned(rollout[0], lib.carom_rollout_destroy, system._c)
 
 
@@ -108,7 +117,7 @@ class _Lease:
             free.append(self.tape)
 
 
-def _lease(system: System, options: Any, batch: int, given: tuple, numbers: int) -> _Lease:
+def _lease(system: System, options: Any, batch: int, given: Tuple[Any, ...], numbers: int) -> _Lease:
     key = (given, batch, _engine._forked)
     free = system._pool.get(key)
     if free:
@@ -134,22 +143,26 @@ class Trajectory:
     Each result owns its tape: results may be differentiated in any order, however many there are.
     """
 
-    def __init__(self, system: System, x: np.ndarray, v: Optional[np.ndarray], *, dt: float,
-                 contact: Optional[np.ndarray] = None, u: Optional[np.ndarray] = None,
+    def __init__(self, system: System, x: Array, v: Optional[Array], *, dt: float,
+                 contact: Optional[Array] = None, u: Optional[Array] = None,
                  report: Optional[Report] = None, options: Optional[Dict[str, Any]] = None,
-                 batched: bool = True):
+                 batched: bool = True, potential: Optional[Potential] = None,
+                 beside_scene: bool = False):
         self.system = system
         self.dt = dt
         self.u = u
         self.options = options or {}
-        self._x, self._v, self._contact, self._report = x, v, contact, report
+        self._x: Optional[Array] = x
+        self._v, self._contact, self._report = v, contact, report
         self._shape: Tuple[int, ...] = x.shape
         self._batched = batched
+        self.potential, self.beside_scene = potential, beside_scene
         self._lease: Optional[_Lease] = None
 
     @classmethod
-    def _of(cls, lease: "_Lease", system: System, shape: tuple, dt: float, u: Any,
-            options: Dict[str, Any], batched: bool) -> "Trajectory":
+    def _of(cls, lease: "_Lease", system: System, shape: Tuple[Any, ...], dt: float, u: Any,
+            options: Dict[str, Any], batched: bool, potential: Optional[Potential] = None,
+            beside_scene: bool = False) -> "Trajectory":
         """The result of a run; its arrays are made when they are asked for."""
         made = cls.__new__(cls)
         made.system, made.dt, made.u, made.options = system, dt, u, options
@@ -157,23 +170,24 @@ class Trajectory:
         made._shape = shape if batched else shape[1:]
         made._batched = batched
         made._lease = lease
+        made.potential, made.beside_scene = potential, beside_scene
         return made
 
     @property
-    def x(self) -> np.ndarray:
+    def x(self) -> Array:
         if self._x is None:
             lease = self._tape_lease()
             self._x = view(lease, lib.carom_rollout_positions(lease.tape.c), self._shape)
         return self._x
 
     @property
-    def v(self) -> Optional[np.ndarray]:
+    def v(self) -> Optional[Array]:
         if self._v is None and self._lease is not None:
             self._v = view(self._lease, lib.carom_rollout_velocities(self._lease.tape.c), self._shape)
         return self._v
 
     @property
-    def contact(self) -> Optional[np.ndarray]:
+    def contact(self) -> Optional[Array]:
         if self._contact is None and self._lease is not None:
             self._contact = view(self._lease, lib.carom_rollout_contacts(self._lease.tape.c),
                                  self._shape[:-2], np.bool_)
@@ -188,7 +202,7 @@ class Trajectory:
         return self._shape[0] if self._batched else 1
 
     @property
-    def t(self) -> np.ndarray:
+    def t(self) -> Array:
         return np.arange(self.steps + 1) * self.dt
 
     @property
@@ -252,11 +266,15 @@ class Trajectory:
             u = None
             if self.u is not None:
                 u = copied(lib.carom_rollout_controls_bar(tape.c), (self.batch, *self.u.shape[-2:]))
+            own = None
+            if self.potential is not None:
+                asked = tape.watch.state.potential
+                own = copied(lib.carom_rollout_potential_bar(tape.c), (asked.parameter_count,))
         if not self._batched:
             x0, v0, u = x0[0], v0[0], None if u is None else u[0]
-        return Gradients(x0, v0, Parameters(system, theta, is_gradient=True), u)
+        return Gradients(x0, v0, Parameters(system, theta, is_gradient=True), u, own)
 
-    def _set_impact_bars(self, tape: Tape, given: Mapping) -> List[np.ndarray]:
+    def _set_impact_bars(self, tape: Tape, given: Mapping[Any, Any]) -> List[Array]:
         written = []
         for (sample, index), parts in given.items():
             bars = lib.carom_rollout_impact_bars(tape.c, sample, index)
@@ -299,12 +317,14 @@ class Trajectory:
         """A copy in memory of its own, without the tape."""
         return Trajectory(self.system, self.x.copy(), None if self.v is None else self.v.copy(),
                           dt=self.dt, contact=None if self.contact is None else self.contact.copy(),
-                          u=self.u, report=self.report, options=self.options, batched=self._batched)
+                          u=self.u, report=self.report, options=self.options, batched=self._batched,
+                          potential=self.potential, beside_scene=self.beside_scene)
 
     def __reduce__(self) -> Any:
         plain = self.detach()
         return _from_state, (plain.system, plain.x, plain.v, plain.dt, plain.contact, plain.u,
-                             plain._report, plain.options, plain._batched)
+                             plain._report, plain.options, plain._batched, plain.potential,
+                             plain.beside_scene)
 
     def pose(self) -> "Pose":
         """The motion as poses of bodies."""
@@ -312,7 +332,15 @@ class Trajectory:
 
     def energy(self, theta: Any = None) -> Energy:
         """Kinetic and potential energy of all states."""
-        return self.system.energy(self.x, self.v, theta)
+        found = self.system.energy(self.x, self.v, theta)
+        if self.potential is None:
+            return found
+        value = getattr(self.potential, "value", None)
+        if value is None:
+            raise StateError("the potential of this motion has no method `value`, so its energy is not known")
+        own = shaped(value(self.x.reshape(-1, *self.system.state_shape)), (found.kinetic.size,),
+                     "the potential's value").reshape(found.kinetic.shape)
+        return Energy(found.kinetic, own + found.potential if self.beside_scene else own)
 
     def save(self, path: Any, *, pose: bool = False) -> None:
         """Writes it: .h5 (read by the program `carom` too) or .npz; `pose` adds poses of bodies."""
@@ -330,13 +358,15 @@ class Trajectory:
         return to_xarray(self)
 
 
-def _from_state(system, x, v, dt, contact, u, report, options, batched):  # type: ignore[no-untyped-def]
+def _from_state(system, x, v, dt, contact, u, report, options, batched,  # type: ignore[no-untyped-def]
+                potential=None, beside_scene=False):
     return Trajectory(system, x, v, dt=dt, contact=contact, u=u, report=report, options=options,
-                      batched=batched)
+                      batched=batched, potential=potential, beside_scene=beside_scene)
 
 
 def run(system: System, x0: Any, v0: Any, theta: Any, u: Any, gradient: bool,
-        options: Dict[str, Any]) -> Trajectory:
+        options: Dict[str, Any], potential: Optional[Potential] = None,
+        beside_scene: bool = False) -> Trajectory:
     """System.rollout."""
     x0, v0, batched = system._states(x0, v0)
     theta = system._theta(theta)
@@ -351,26 +381,42 @@ def run(system: System, x0: Any, v0: Any, theta: Any, u: Any, gradient: bool,
             raise ValueError(f'{system.name} has no controls; list them in the scene\'s field "controls"')
         wanted = (batch, steps, system.control_size)
         u = shaped(u, wanted if batched else wanted[1:], "u")
+    if potential is not None:
+        return _run_with_potential(system, chosen, potential, beside_scene, theta, x0, v0, u, batched, options)
     if not gradient and u is None:
         return _simulate(system, chosen, theta, x0, v0, batched, options)
     return _run_taped(system, chosen, given, theta, x0, v0, u, batched, options)
 
 
-def _run_taped(system: System, chosen: Any, given: tuple, theta: Any, x0: Any, v0: Any, u: Any,
+def _run_taped(system: System, chosen: Any, given: Tuple[Any, ...], theta: Any, x0: Any, v0: Any, u: Any,
                batched: bool, options: Dict[str, Any]) -> Trajectory:
     batch, steps = len(x0), chosen.steps
     shape = (batch, steps + 1, *system.state_shape)
     lease = _lease(system, chosen, batch, given, batch * (steps + 1) * system.point_count)
-    tape = lease.tape
+    _execute(lease.tape, system, theta, x0, v0, u)
+    return Trajectory._of(lease, system, shape, chosen.dt, None if u is None else u.copy(), options,
+                          batched)
+
+
+def _run_with_potential(system: System, chosen: Any, potential: Potential, beside_scene: bool, theta: Any,
+                        x0: Any, v0: Any, u: Any, batched: bool, options: Dict[str, Any]) -> Trajectory:
+    """The same with a potential of the user's; its tape is used once."""
+    shape = (len(x0), chosen.steps + 1, *system.state_shape)
+    tape = Tape(system, chosen, len(x0), None, len(x0) * (chosen.steps + 1) * system.point_count,
+                Asked(potential, system.state_shape), bool(beside_scene))
+    _execute(tape, system, theta, x0, v0, u)
+    return Trajectory._of(_Lease(tape, system), system, shape, chosen.dt, None if u is None else u.copy(),
+                          options, batched, potential, bool(beside_scene))
+
+
+def _execute(tape: Tape, system: System, theta: Any, x0: Any, v0: Any, u: Any) -> None:
     if system.control_size > 0:
         check(lib.carom_rollout_set_controls(tape.c, pointer(u), error()))
     failed = lib.carom_py_run(tape.c, pointer(theta), pointer(x0), pointer(v0), error())
     if failed < 0:
         tape.watch.check(-failed)
     if failed > 0:
-        warn_of_failures(lib.carom_rollout_report(tape.c), 5)
-    return Trajectory._of(lease, system, shape, chosen.dt, None if u is None else u.copy(), options,
-                          batched)
+        warn_of_failures(lib.carom_rollout_report(tape.c), 6)
 
 
 def _simulate(system: System, chosen: Any, theta: Any, x0: Any, v0: Any, batched: bool,

@@ -9,6 +9,7 @@ from typing import Any, Dict, Optional
 import numpy as np
 
 from ._engine import check, error, ffi, lib, path_bytes, string
+from ._types import Array
 from .data import Dataset
 from .errors import FileError
 from .learn import Evaluation, Model
@@ -41,7 +42,7 @@ class Run:
         return json.loads((self.folder / "config.json").read_text())
 
     @property
-    def metrics(self) -> Dict[str, np.ndarray]:
+    def metrics(self) -> Dict[str, Array]:
         """metrics.csv: a column for each number, a row for each epoch; NaN where there is none."""
         path = self.folder / "metrics.csv"
         if not path.exists():

@@ -3,16 +3,17 @@ from __future__ import annotations
 
 import json
 import os
-from typing import (TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple,
-                    Union)
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy as np
 
 from ._engine import (NULL, check, error, ffi, file_lock, lib, numbers, path_bytes, pointer,
                       set_options, shaped, string)
+from ._types import Array
 
 if TYPE_CHECKING:
     from .pose import Pose
+    from .potential import Potential
     from .rollout import Trajectory
 
 ArrayLike = Any
@@ -28,19 +29,19 @@ class Control(NamedTuple):
 
 class Contact(NamedTuple):
     """A contact near a state, or acting at the end of a step from it."""
-    index: int
+    index: int  # type: ignore[assignment]  # a tuple has a method of this name
     label: str
     bodies: Tuple[int, int]
     gap: float
-    point: np.ndarray
-    normal: np.ndarray
+    point: Array
+    normal: Array
     normal_impulse: float
-    impulse: np.ndarray
+    impulse: Array
 
 
 class Energy(NamedTuple):
-    kinetic: np.ndarray
-    potential: np.ndarray
+    kinetic: Array
+    potential: Array
 
 
 _control_kinds = {lib.CAROM_CONTROL_FORCE: "force", lib.CAROM_CONTROL_TORQUE: "torque"}
@@ -63,7 +64,7 @@ class Parameters:
     """
     __slots__ = ("system", "array", "is_gradient")
 
-    def __init__(self, system: "System", array: np.ndarray, is_gradient: bool = False):
+    def __init__(self, system: "System", array: Array, is_gradient: bool = False):
         self.system = system
         self.array = array
         self.is_gradient = is_gradient
@@ -88,7 +89,7 @@ class Parameters:
     def _logarithm(self, name: str) -> Optional[str]:
         return "log_" + name if name in ("mass", "moment") and not self.is_gradient else None
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> Array:
         logarithm = self._logarithm(name)
         if logarithm is not None:
             return np.exp(self[logarithm])
@@ -107,14 +108,14 @@ class Parameters:
             name, values = logarithm, np.log(values)
         self[name][...] = values
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
         return array.copy() if copy else array
 
     def copy(self) -> "Parameters":
         return Parameters(self.system, self.array.copy(), self.is_gradient)
 
-    def to_dict(self) -> Dict[str, np.ndarray]:
+    def to_dict(self) -> Dict[str, Array]:
         """Copies of all segments by their names."""
         return {name: self[name].copy() for name in self.segments}
 
@@ -194,8 +195,8 @@ class System:
             self._segments[string(segment.name)] = slice(segment.offset,
                                                          segment.offset + segment.size)
         self._parameter_count: int = lib.carom_parameters_count(self._c)
-        self._options: dict = {}
-        self._pool: dict = {}
+        self._options: Dict[Any, Any] = {}
+        self._pool: Dict[Any, Any] = {}
 
     # ---- what it is made of ----
 
@@ -263,7 +264,7 @@ class System:
             theta[...] = self._theta(values)
         return made
 
-    def _theta(self, values: Theta) -> Optional[np.ndarray]:
+    def _theta(self, values: Theta) -> Optional[Array]:
         if values is None:
             return None
         if isinstance(values, Parameters):
@@ -276,7 +277,7 @@ class System:
 
     # ---- states ----
 
-    def sample(self, count: int, seed: int = 0) -> Tuple[np.ndarray, np.ndarray]:
+    def sample(self, count: int, seed: int = 0) -> Tuple[Array, Array]:
         """Draws `count` initial states with the scene's sampler; sample k depends on (seed, k) only.
 
         >>> x0, v0 = carom.System("bp5").sample(8, seed=1)
@@ -344,7 +345,7 @@ class System:
         lib.carom_contact_list_free(found)
         return made
 
-    def _states(self, x: ArrayLike, v: ArrayLike) -> Tuple[np.ndarray, np.ndarray, bool]:
+    def _states(self, x: ArrayLike, v: ArrayLike) -> Tuple[Array, Array, bool]:
         """States as [batch, points, dimension], and whether they had a batch axis."""
         x, v = numbers(x, "x0"), numbers(v, "v0")
         batched = x.ndim != 2
@@ -369,12 +370,15 @@ class System:
         return found
 
     def rollout(self, x0: ArrayLike, v0: ArrayLike, theta: Theta = None, u: ArrayLike = None, *,
-                gradient: bool = True, **options: Any) -> "Trajectory":
+                gradient: bool = True, potential: Optional["Potential"] = None,
+                beside_scene: bool = False, **options: Any) -> "Trajectory":
         """Simulates a batch of trajectories from x0, v0 [batch, points, dimension].
 
         theta   parameters: a `Parameters`, a vector, or a dict of segments; None: the scene's
         u       controls [batch, steps, control_size]; None: none
         gradient  False keeps no tape: less memory, no derivative
+        potential  a potential energy of your own (`carom.Potential`) in the place of the scene's gravity
+                  and springs, or beside them if `beside_scene`
         options   `carom.rollout_options()`: steps, dt, integrator="rk4", contact_time="event",
                   keep_impacts=True, threads=1, ...
 
@@ -386,7 +390,7 @@ class System:
         >>> traj.x.shape, bool(traj.contact.any())
         ((4, 101, 3, 2), True)
         """
-        return _rollout.run(self, x0, v0, theta, u, gradient, options)
+        return _rollout.run(self, x0, v0, theta, u, gradient, options, potential, beside_scene)
 
     # ---- poses ----
 
@@ -397,7 +401,7 @@ class System:
 
     def from_pose(self, position: Any, angle: ArrayLike = None, velocity: ArrayLike = None,
                   angular_velocity: ArrayLike = None, *,
-                  quaternion: ArrayLike = None) -> Tuple[np.ndarray, np.ndarray]:
+                  quaternion: ArrayLike = None) -> Tuple[Array, Array]:
         """States (x, v) from poses of bodies: a `carom.Pose`, or its arrays.
 
         >>> system = carom.System("bd1")

@@ -13,15 +13,18 @@ come back as x0 is. Derivatives are of first order.
 """
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping, Optional, Tuple, Union
+from contextlib import nullcontext
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Tuple, Union
 
 import numpy as np
 import torch
 from torch.autograd.function import once_differentiable
 
+from ._types import Array
 from .cone import cone_solve, warn_unsolved
 from .rollout import run
 from .system import Parameters, System
+from .torch_potential import TorchPotential, split_like
 
 __all__ = ["rollout", "cone_program", "parameters", "Simulator"]
 
@@ -35,49 +38,73 @@ def _double(tensor: Any) -> torch.Tensor:
     return tensor.to(device="cpu", dtype=torch.float64)
 
 
-def _array(tensor: torch.Tensor) -> np.ndarray:
+def _array(tensor: torch.Tensor) -> Array:
     return tensor.detach().contiguous().numpy()
 
 
-def _tensor(array: Optional[np.ndarray]) -> Optional[torch.Tensor]:
+def _tensor(array: Optional[Array]) -> Optional[torch.Tensor]:
     """A tensor with a copy of its own."""
     return None if array is None else torch.from_numpy(np.array(array))
 
 
 class _Rollout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, system: System, options: Dict[str, Any], x0: torch.Tensor, v0: torch.Tensor,
-                theta: Optional[torch.Tensor], u: Optional[torch.Tensor]) -> Any:
+    def forward(ctx: Any, system: System, options: Dict[str, Any], energy: Optional[TorchPotential],
+                beside_scene: bool, x0: torch.Tensor, v0: torch.Tensor, theta: Optional[torch.Tensor],
+                u: Optional[torch.Tensor], *leaves: torch.Tensor) -> Any:
         wanted = any(ctx.needs_input_grad)
         ctx.trajectory = run(system, _array(x0), _array(v0), None if theta is None else _array(theta),
-                             None if u is None else _array(u), wanted, options)
+                             None if u is None else _array(u), wanted, options, energy, beside_scene)
+        ctx.energy = energy
+        # the derivative asks the potential again: what it is made of must not have changed by then
+        ctx.save_for_backward(*leaves)
         return _tensor(ctx.trajectory.x), _tensor(ctx.trajectory.v)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, x_bar: torch.Tensor, v_bar: torch.Tensor) -> Any:
-        grads = ctx.trajectory.vjp(_array(x_bar), _array(v_bar))
-        needs = ctx.needs_input_grad
+        leaves = ctx.saved_tensors
+        with ctx.energy.reverse() if ctx.energy is not None else nullcontext():
+            grads = ctx.trajectory.vjp(_array(x_bar), _array(v_bar))
+        needs = ctx.needs_input_grad[4:]
         given = (grads.x0, grads.v0, grads.theta.array, grads.u)
-        return (None, None, *(_tensor(part) if need else None for part, need in zip(given, needs[2:])))
+        return (None, None, None, None,
+                *(_tensor(part) if need else None for part, need in zip(given, needs)),
+                *split_like(grads.potential, leaves))
 
 
 def rollout(system: System, x0: torch.Tensor, v0: torch.Tensor,
             theta: Union[None, torch.Tensor, Parameters, Mapping[str, Any]] = None,
-            u: Optional[torch.Tensor] = None, **options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+            u: Optional[torch.Tensor] = None, *,
+            potential: Optional[Callable[[torch.Tensor], torch.Tensor]] = None,
+            beside_scene: bool = False, **options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     """Trajectories x, v [batch, steps + 1, points, dimension] from x0, v0 [batch, points, dimension].
 
     theta    the whole vector of parameters, or a dict of segments ({"friction": mu, "mass": m}), each
              a tensor of the segment's shape or one that expands to it; None: the scene's
     u        controls [batch, steps, control_size]
+    potential  a potential energy of your own in the place of the scene's gravity and springs (beside them
+             if `beside_scene`): a module or function that gives V [batch] of x [batch, points, dimension],
+             twice differentiable. Gradients go to all tensors that it is made of
     options  as `System.rollout`: steps, contact_time="event", ...
 
     Each result owns its tape: several forward passes may come before a backward one.
+
+    >>> system = carom.System("cp3")
+    >>> x0, v0 = (torch.from_numpy(part) for part in system.sample(4, seed=1))
+    >>> V = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 16), torch.nn.Softplus(),
+    ...                         torch.nn.Linear(16, 1))
+    >>> x, v = carom.torch.rollout(system, x0, v0, potential=V, steps=10)
+    >>> x[:, -1].sum().backward()
+    >>> V[1].weight.grad.shape
+    torch.Size([16, 6])
     """
     x0, v0 = torch.as_tensor(x0), torch.as_tensor(v0)
     vector = None if theta is None else parameters(system, theta)
-    x, v = _Rollout.apply(system, options, _double(x0), _double(v0), vector,
-                          None if u is None else _double(u))
+    start = _double(x0)
+    energy = None if potential is None else TorchPotential(potential, system, _array(start))
+    x, v = _Rollout.apply(system, options, energy, bool(beside_scene), start, _double(v0), vector,
+                          None if u is None else _double(u), *(energy.leaves if energy is not None else ()))
     kind = x0.dtype if x0.is_floating_point() else torch.float64
     return x.to(device=x0.device, dtype=kind), v.to(device=x0.device, dtype=kind)
 
@@ -155,6 +182,7 @@ class Simulator(torch.nn.Module):
     """A system as a module whose named segments of parameters are learned.
 
     learn    segments: "friction", "restitution", "log_mass", "log_moment", "gravity", ...
+    potential  a module in the place of the scene's gravity and springs, or beside them: `rollout`
     options  as `System.rollout`
 
     Friction and restitution are kept in their ranges (friction >= 0, restitution in [0, 1]) when they are
@@ -169,8 +197,12 @@ class Simulator(torch.nn.Module):
     torch.Size([2, 6, 3, 2])
     """
 
-    def __init__(self, system: System, learn: Iterable[str] = ("friction", "restitution"), **options: Any):
+    def __init__(self, system: System, learn: Iterable[str] = ("friction", "restitution"), *,
+                 potential: Optional[Callable[[torch.Tensor], torch.Tensor]] = None,
+                 beside_scene: bool = False, **options: Any):
         super().__init__()
+        self.potential = potential
+        self.beside_scene = beside_scene
         self.system = system
         self.options = options
         self._learned = tuple(learn)
@@ -191,7 +223,8 @@ class Simulator(torch.nn.Module):
 
     def forward(self, x0: torch.Tensor, v0: torch.Tensor, u: Optional[torch.Tensor] = None,
                 **options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-        return rollout(self.system, x0, v0, self.theta(), u, **{**self.options, **options})
+        return rollout(self.system, x0, v0, self.theta(), u, potential=self.potential,
+                       beside_scene=self.beside_scene, **{**self.options, **options})
 
 
 class _Clamp(torch.autograd.Function):

@@ -76,7 +76,7 @@ right.set(xlabel="height at the start", ylabel="derivative")
 right.legend()
 plt.show()""",
     "At the time of impact (`contact_time=\"event\"`) the derivative is that of the motion. The time of the impact is a result "
-    "too, and has a derivative: $t = \\\\sqrt{2 h / g}$, so $dt/dh = 1/\\\\sqrt{2 g h}$.",
+    "too, and has a derivative: $t = \\sqrt{2 h / g}$, so $dt/dh = 1/\\sqrt{2 g h}$.",
     """one = ball.rollout(x0[0], v0[0], contact_time="event", keep_impacts=True)
 impact = one.impacts()[0]
 slope = one.vjp(impacts={(0, 0): {"time": 1.0}}).x0[0, 1]

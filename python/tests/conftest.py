@@ -1,10 +1,13 @@
 """What the tests of the Python package share."""
 import os
 
-import numpy as np
-import pytest
+# threads that wait do not spin: the tests' own processes need the processors
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-import carom
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+import carom  # noqa: E402
 
 SCENES = carom.scenes()
 

@@ -158,3 +158,17 @@ def test_models_there_and_back(data, bd1, tmp_path):
     again = carom.Model.load(bd1, tmp_path / "model.h5")
     assert again.name == "cmr-cd-chnn" and np.array_equal(again.vector, model.vector)
     assert set(again.arrays) == set(model.arrays) >= {"mass", "friction", "weight0"}
+
+
+def test_a_bar_shows_progress(data, bd1, capsys):
+    pytest.importorskip("tqdm")
+    model = carom.Model(bd1, hidden_size=8, data=data)
+    carom.fit(model, data, epochs=2, progress=True)
+    assert "2/2" in capsys.readouterr().err
+    carom.fit(model, data, epochs=2)  # nobody looks
+    assert capsys.readouterr().err == ""
+
+
+def test_what_an_evaluation_shows(data, bd1):
+    found = carom.Model(bd1, hidden_size=8, data=data).evaluate(data, steps=5)
+    assert f"along the chunks: {found.error:.3g}" in repr(found) and len(repr(found)) < 1000

@@ -1,4 +1,4 @@
-"""The five tasks of docs/python.md, with as many lines as it says."""
+"""The six tasks of docs/python.md, with as many lines as it says."""
 import os
 
 import numpy as np
@@ -34,6 +34,9 @@ for _ in range(20):
     loss.backward()
     optimizer.step()
 """
+IDENTIFY = """
+found = carom.identify(system, traj, {"friction": {"start": 0.3, "shared": True}}, threads=1)
+"""
 LAYER = """
 f = carom.cone_program(torch.eye(2), torch.tensor([-1.0, -2.0], requires_grad=True), torch.tensor([0.5]))
 """
@@ -42,10 +45,10 @@ f = carom.cone_program(torch.eye(2), torch.tensor([-1.0, -2.0], requires_grad=Tr
 def test_the_tasks():
     names = {"carom": carom, "np": np, "torch": torch}
     counts = []
-    for task in (SIMULATE, DIFFERENTIATE, FRICTION, LEARN, LAYER):
+    for task in (SIMULATE, DIFFERENTIATE, FRICTION, LEARN, IDENTIFY, LAYER):
         exec(task, names)
         counts.append(len(task.strip().splitlines()))
     assert names["traj"].x.shape == (64, 101, 3, 2) and names["grads"].v0.shape == (64, 3, 2)
     assert names["mu_bar"].shape == (3,) and names["f"].requires_grad
     assert 0.3 < names["simulator"].friction.max().item() < 0.8
-    assert counts == [2, 3, 1, 10, 1]
+    assert counts == [2, 3, 1, 10, 1, 1]

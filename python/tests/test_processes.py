@@ -154,6 +154,45 @@ def test_models_and_data_do_not_leak(bd1):
     assert _memory() - before < 8e6
 
 
+@needs_own_memory
+def test_potentials_do_not_leak(bd1):
+    class Well:
+        parameter_count = 1
+
+        def gradient(self, x):
+            return 0.3 * x
+
+        def gradient_vjp(self, x, g_bar):
+            return 0.3 * g_bar, [(x * g_bar).sum()]
+
+    class Broken(Well):
+        def gradient(self, x):
+            raise ZeroDivisionError
+
+    x0, v0 = bd1.sample(2)
+
+    def cycle():
+        traj = bd1.rollout(x0, v0, potential=Well(), steps=3)
+        traj.vjp(traj.x)
+        try:
+            bd1.rollout(x0, v0, potential=Broken(), steps=3)
+        except ZeroDivisionError:
+            pass
+
+    gc.disable()
+    try:
+        for _ in range(100):
+            cycle()
+        gc.collect()
+        before = _memory()
+        for _ in range(200 if QUICK else 1500):
+            cycle()
+        # a rollout that stayed would be 10 kB
+        assert _memory() - before < 4e6
+    finally:
+        gc.enable()
+
+
 def test_torch_and_others_are_not_imported_by_carom():
     code = "import carom, sys; print([m for m in ('torch', 'h5py', 'matplotlib', 'pandas', 'xarray') " \
            "if m in sys.modules])"

@@ -1,4 +1,6 @@
 """Rollouts and their derivatives."""
+import gc
+
 import numpy as np
 import pytest
 
@@ -13,13 +15,19 @@ def setting(name, batch=2, **options):
     system = carom.System(name)
     x0, v0 = system.sample(batch, seed=7)
     if name == "billiards":
-        x0 = 1.1 * x0  # balls that touch have derivatives to one side only
+        x0 = 1.1 * x0  # the rack's balls touch exactly: derivatives to one side only
     return system, x0, v0, {"steps": STEPS.get(name, 30), **options}
 
 
 def touching(name, batch=2):
     """A state shortly before a contact: the last one before the first event of a longer motion."""
     system, x0, v0, _ = setting(name, 8)
+    if name == "billiards":
+        # the cue ball shortly before it hits the first one, off its middle
+        x0, v0 = x0[:batch], v0[:batch]
+        x0[:, 0] = x0[:, 1] - [0.0611, 0.004]
+        v0[:, 0, 0] += 0.05 * np.arange(batch)
+        return system, x0, v0
     traj = system.rollout(x0, v0, steps=300)
     assert traj.contact.any(), name
     rows = [k for k in range(8) if traj.contact[k, 1:].any()][:batch]
@@ -147,6 +155,23 @@ def test_a_single_state_has_no_batch_axis(cp3):
     assert np.array_equal(one.x, many.x[0])
     grads = one.vjp(np.ones_like(one.x))
     assert np.array_equal(grads.x0, many.vjp(np.ones_like(many.x)).x0[0])
+
+
+def test_results_outlive_what_made_them():
+    made = carom.System(carom.System("bd1").json)
+    x0, v0 = made.sample(2)
+    traj = made.rollout(x0, v0, steps=20)
+    wanted = traj.x.copy(), traj.vjp(traj.x).x0
+    x, again = traj.x, made.rollout(x0, v0, steps=20)
+    del made, traj
+    gc.collect()
+    # memory that was free would be taken here
+    other = [carom.System("bd1").rollout(x0, v0 + k, steps=20) for k in range(8)]
+    assert np.array_equal(x, wanted[0]) and np.array_equal(again.vjp(again.x).x0, wanted[1])
+    assert len(other) == 8
+    theta = carom.System("cp3").parameters()
+    gc.collect()
+    theta.check()
 
 
 def test_results_are_not_to_be_written(cp3):

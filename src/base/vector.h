@@ -2,10 +2,18 @@
 #ifndef CAROM_BASE_VECTOR_H
 #define CAROM_BASE_VECTOR_H
 
+#include <stdbool.h>
 #include <string.h>
 
 static inline void vector_copy(double *to, const double *from, int count) {
   memcpy(to, from, sizeof(double) * (size_t)count);
+}
+
+/* 0 times a finite number is 0, times any other NaN */
+static inline bool vector_is_finite(const double *values, int count) {
+  double sum = 0;
+  for (int i = 0; i < count; i++) sum += values[i] * 0;
+  return sum == 0;
 }
 
 /* a'b in four running sums, which compilers keep in one vector register, without the overhead of a

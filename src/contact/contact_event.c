@@ -253,7 +253,8 @@ void contact_event_vjp(const contact_event *e, const double *v, const event_impu
   // geometry
   for (int k = 0; k < count; k++) {
     const contact *on = &e->group.contacts[k];
-    contact_geometry_vjp(s, on, e->x, bars.blocks + on->first_block * square, bars.gap[k], x_bar);
+    contact_geometry_vjp(s, on, e->x, bars.blocks + on->first_block * square, bars.gap[k], x_bar,
+                         theta_bar);
   }
   arena_restore(scratch, mark);
 }

@@ -80,7 +80,7 @@ static void settle(const cone_program *program, const cone_solution *before,
 static void solve_program(const contact_event *e, const cone_program *program,
                           cone_solution *solution, arena *scratch) {
   if (e->options->contact == CAROM_LCP)
-    lcp_solve(program, &e->options->cone, solution, scratch);
+    lcp_solve(program, e->options->friction, &e->options->cone, solution, scratch);
   else if (e->options->friction == CAROM_COULOMB_FRICTION)
     coulomb_solve(program, &e->options->cone, solution, scratch);
   else
@@ -91,7 +91,7 @@ static void solve_program_vjp(const contact_event *e, const cone_program *progra
                               const cone_solution *solution, const double *f_bar,
                               cone_cotangents *bars, arena *scratch) {
   if (e->options->contact == CAROM_LCP)
-    lcp_solve_vjp(program, solution, f_bar, bars, scratch);
+    lcp_solve_vjp(program, e->options->friction, solution, f_bar, bars, scratch);
   else if (e->options->friction == CAROM_COULOMB_FRICTION)
     coulomb_solve_vjp(program, &e->options->cone, solution, f_bar, bars, scratch);
   else

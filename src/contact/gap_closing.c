@@ -136,7 +136,8 @@ static void step_vjp(const closing_step *s, double *x_bar, double *theta_bar, ar
     mobility_vjp(e, c, -SOFTNESS * q[c] * s->push[c], &bars, alpha, force);
   for (int c = 0; c < count; c++) {
     const contact *on = &e->group.contacts[c];
-    contact_geometry_vjp(system, on, s->x, bars.blocks + on->first_block * square, -q[c], x_bar);
+    contact_geometry_vjp(system, on, s->x, bars.blocks + on->first_block * square, -q[c], x_bar,
+                         theta_bar);
   }
 }
 

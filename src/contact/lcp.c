@@ -33,9 +33,10 @@ typedef struct lcp {
   arena *scratch;
 } lcp;
 
-static lcp lcp_make(const cone_program *program, double tolerance, arena *scratch) {
+static lcp lcp_make(const cone_program *program, carom_friction_law law, double tolerance,
+                    arena *scratch) {
   int count = program->contact_count;
-  return (lcp){.equations = lcp_equations_make(program, scratch),
+  return (lcp){.equations = lcp_equations_make(program, law, scratch),
                .tolerance = tolerance,
                .state = ARENA_ARRAY(scratch, unsigned char, count),
                .next = ARENA_ARRAY(scratch, unsigned char, count),
@@ -180,7 +181,7 @@ static bool on_border(const lcp *p, int i) {
   const double *f = e->f + i * d, *s = e->s + i * d;
   double speed = e->scale.speeds[i], impulse = e->scale.rho[i] * speed, mu = e->program->mu[i];
   double first = d > 1 ? fabs(f[1]) : 0, second = d > 2 ? fabs(f[2]) : 0;
-  if (p->state[i] == LCP_OPEN) return s[0] <= BORDER * speed;
+  if (p->state[i] == LCP_OPEN) return lcp_opening(e, i) <= BORDER * speed;
   if (f[0] <= BORDER * impulse) return true;
   if (mu == 0 || d == 1) return false;
   if (p->state[i] == LCP_STICK) return mu * f[0] - first - second <= BORDER * impulse;
@@ -258,7 +259,7 @@ static cone_program without_bounds(const cone_program *given, arena *scratch) {
   return program;
 }
 
-void lcp_solve(const cone_program *given, const carom_cone_options *options,
+void lcp_solve(const cone_program *given, carom_friction_law law, const carom_cone_options *options,
                cone_solution *solution, arena *scratch) {
   arena_mark mark = arena_save(scratch);
   solution->info = (carom_cone_info){.status = CAROM_CONE_SOLVED};
@@ -269,7 +270,7 @@ void lcp_solve(const cone_program *given, const carom_cone_options *options,
     memset(solution->state, LCP_OPEN, (size_t)given->contact_count);
   } else if (given->contact_count > 0) {
     cone_program program = without_bounds(given, scratch);
-    lcp p = lcp_make(&program, options->tolerance, scratch);
+    lcp p = lcp_make(&program, law, options->tolerance, scratch);
     solve_hard(&p, solution);
     take(&p, solution);
     solution->info.residual = p.residual;
@@ -279,11 +280,12 @@ void lcp_solve(const cone_program *given, const carom_cone_options *options,
   arena_restore(scratch, mark);
 }
 
-double lcp_residual(const cone_program *given, const double *f, arena *scratch) {
+double lcp_residual(const cone_program *given, carom_friction_law law, const double *f,
+                    arena *scratch) {
   if (given->contact_count == 0) return 0;
   arena_mark mark = arena_save(scratch);
   cone_program program = without_bounds(given, scratch);
-  lcp p = lcp_make(&program, 0, scratch);
+  lcp p = lcp_make(&program, law, 0, scratch);
   states_at(&p, f);
   arena_restore(scratch, mark);
   return p.residual;
@@ -328,9 +330,10 @@ static void slope_vjp(const lcp_equations *e, double scale, const double *rows, 
  *
  * Where G is singular y is the solution of least norm, whose derivative has one more term (Golub and Pereyra),
  * (I - G^+ G) dG' z with z = (G')^+ y: with q = (I - G^+ G) T'f_bar it is the pair (R z, T q), and
- * mu_bar += (A R z).(dT/dmu q). It holds for changes that keep the rank. */
-void lcp_solve_vjp(const cone_program *given, const cone_solution *solution, const double *f_bar,
-                   cone_cotangents *bars, arena *scratch) {
+ * mu_bar += (A R z).(dT/dmu q). It holds for changes that keep the rank. By the convex law R = T changes with mu too:
+ * mu_bar -= s.(dT/dmu u), mu_bar += (A T q).(dT/dmu z). */
+void lcp_solve_vjp(const cone_program *given, carom_friction_law law, const cone_solution *solution,
+                   const double *f_bar, cone_cotangents *bars, arena *scratch) {
   int count = given->contact_count, size = given->shape.size;
   memset(bars->p, 0, sizeof(double) * (size_t)size);
   memset(bars->mu, 0, sizeof(double) * (size_t)count);
@@ -343,7 +346,7 @@ void lcp_solve_vjp(const cone_program *given, const cone_solution *solution, con
   if (count == 0 || solution->info.status == CAROM_CONE_INVALID) return;
   arena_mark mark = arena_save(scratch);
   cone_program program = without_bounds(given, scratch);
-  lcp_equations e = lcp_equations_make(&program, scratch);
+  lcp_equations e = lcp_equations_make(&program, law, scratch);
   if (solution->info.status > CAROM_CONE_DEGENERATE) e.delta = LCP_SOFTNESS * e.scale.stiffness;
   cone_range range = {0};
   if (solution->info.projected) {
@@ -361,6 +364,7 @@ void lcp_solve_vjp(const cone_program *given, const cone_solution *solution, con
   lcp_multiply(&e, e.delta, bars->p, rows);
   for (int k = 0; k < size; k++) rows[k] = f_bar[k] - rows[k];
   slope_vjp(&e, 1, rows, e.y, bars->mu);
+  if (e.convex) slope_vjp(&e, -1, e.s, u, bars->mu);
 
   if (inverse.rank < e.size) {
     cone_pair *pair = &bars->pair[bars->pair_count++];
@@ -373,6 +377,8 @@ void lcp_solve_vjp(const cone_program *given, const cone_solution *solution, con
     lcp_expand_impulse(&e, q, pair->f);
     lcp_multiply(&e, e.delta, pair->p, rows);
     slope_vjp(&e, 1, rows, q, bars->mu);
+    lcp_multiply(&e, e.delta, pair->f, rows);
+    if (e.convex) slope_vjp(&e, 1, rows, z, bars->mu);
   }
   if (solution->info.projected) range_vjp(&range, given, solution->f, bars, scratch);
   arena_restore(scratch, mark);

@@ -6,7 +6,8 @@
 
 static const double HALF_ROOT = 0.70710678118654752440;
 
-lcp_equations lcp_equations_make(const cone_program *program, arena *memory) {
+lcp_equations lcp_equations_make(const cone_program *program, carom_friction_law law,
+                                 arena *memory) {
   int count = program->contact_count, size = program->shape.size;
   double *A = arena_zeros(memory, size * size), *numbers = arena_zeros(memory, 3 * size);
   for (int i = 0; i < size; i++)
@@ -16,6 +17,7 @@ lcp_equations lcp_equations_make(const cone_program *program, arena *memory) {
                          .scale = cone_scale_make(program, memory),
                          .A = A,
                          .b = program->b,
+                         .convex = law == CAROM_CONVEX_FRICTION,
                          .offset = ARENA_ARRAY(memory, int, count),
                          .on = ARENA_ARRAY(memory, lcp_columns, count),
                          .G = arena_doubles(memory, size * size),
@@ -26,7 +28,7 @@ lcp_equations lcp_equations_make(const cone_program *program, arena *memory) {
 
 /* ---- states ------------------------------------------------------------------------------------ */
 
-static lcp_columns columns_of(int d, double mu, unsigned char state) {
+static lcp_columns columns_of(int d, double mu, bool convex, unsigned char state) {
   lcp_columns c = {0};
   if (state == LCP_OPEN) return c;
   if (state == LCP_STICK) {
@@ -41,6 +43,7 @@ static lcp_columns columns_of(int d, double mu, unsigned char state) {
   for (int k = 1; k < d; k++) {
     c.slope[k] = edge ? sign[k - 1] / 2 : sign[k - 1];
     c.T[0][k] = mu * c.slope[k];
+    if (convex) c.R[0][k] = c.T[0][k];
     if (edge) c.T[1][k] = c.R[1][k] = (k == 1 ? HALF_ROOT : -HALF_ROOT) * sign[k - 1];
   }
   return c;
@@ -49,7 +52,7 @@ static lcp_columns columns_of(int d, double mu, unsigned char state) {
 void lcp_set_states(lcp_equations *e, const unsigned char *state) {
   e->size = 0;
   for (int i = 0; i < e->program->contact_count; i++) {
-    e->on[i] = columns_of(e->program->dimension, e->program->mu[i], state[i]);
+    e->on[i] = columns_of(e->program->dimension, e->program->mu[i], e->convex, state[i]);
     e->offset[i] = e->size;
     e->size += e->on[i].count;
   }
@@ -165,12 +168,21 @@ unsigned char lcp_project(int d, double mu, const double *w, double *out) {
   return LCP_STICK;
 }
 
+double lcp_opening(const lcp_equations *e, int contact) {
+  int d = e->program->dimension;
+  const double *s = e->s + contact * d;
+  double most = 0;
+  for (int k = 1; k < d && e->convex; k++) most = fmax(most, fabs(s[k]));
+  return s[0] - e->program->mu[contact] * most;
+}
+
 double lcp_map(const lcp_equations *e, unsigned char *state) {
   int d = e->program->dimension;
   double worst = 0;
   for (int i = 0; i < e->program->contact_count; i++) {
     double w[MAX_CONE_DIMENSION], onto[MAX_CONE_DIMENSION], rho = e->scale.rho[i];
-    for (int k = 0; k < d; k++) w[k] = e->f[i * d + k] - rho * e->s[i * d + k];
+    w[0] = e->f[i * d] - rho * lcp_opening(e, i);
+    for (int k = 1; k < d; k++) w[k] = e->f[i * d + k] - rho * e->s[i * d + k];
     state[i] = lcp_project(d, e->program->mu[i], w, onto);
     for (int k = 0; k < d; k++) {
       double off = fabs(e->f[i * d + k] - onto[k]) / (rho * e->scale.speeds[i]);

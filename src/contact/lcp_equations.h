@@ -5,11 +5,11 @@
  *
  *   state    columns of T                                          of R
  *   STICK    unit vectors                                          unit vectors
- *   corner   (1, mu sign)                                          (1, 0)
- *   edge     (1, mu signs / 2), (0, sign_1, -sign_2)/sqrt(2)       (1, 0), (0, sign_1, -sign_2)/sqrt(2)
+ *   corner   (1, mu sign)                                          (1, 0), or as T
+ *   edge     (1, mu signs / 2), (0, sign_1, -sign_2)/sqrt(2)       (1, 0) or as T, (0, sign_1, -sign_2)/sqrt(2)
  *
- * f_t is an impulse in the diamond, the normal impulse has no friction in its equation: G is not symmetric
- * where a contact slides. */
+ * f_t is an impulse in the diamond. By Coulomb's law the normal impulse has no friction in its equation, so G is not
+ * symmetric where a contact slides; by the convex law R is T. */
 #ifndef CAROM_CONTACT_LCP_EQUATIONS_H
 #define CAROM_CONTACT_LCP_EQUATIONS_H
 
@@ -30,6 +30,7 @@ typedef struct lcp_equations {
   cone_scale scale;
   const double *A;   /* [C][C] dense, symmetric */
   const double *b;   /* [C] */
+  bool convex;       /* the law: R is T */
   double delta;      /* added to the diagonal of A */
   int size;          /* of y */
   int *offset;       /* [contact_count] first y of each contact */
@@ -38,7 +39,8 @@ typedef struct lcp_equations {
   double *y, *f, *s; /* [C] */
 } lcp_equations;
 
-lcp_equations lcp_equations_make(const cone_program *program, arena *memory);
+lcp_equations lcp_equations_make(const cone_program *program, carom_friction_law law,
+                                 arena *memory);
 
 /* The columns of all contacts for these states. */
 void lcp_set_states(lcp_equations *e, const unsigned char *state);
@@ -56,6 +58,9 @@ void lcp_expand_impulse(const lcp_equations *e, const double *in, double *rows);
 
 /* out = A in, or (A + delta I) in */
 void lcp_multiply(const lcp_equations *e, double delta, const double *in, double *out);
+
+/* The normal velocity that complements f_n: s_n, by the convex law s_n - mu max|s_t|. */
+double lcp_opening(const lcp_equations *e, int contact);
 
 /* Where the natural map takes a contact's w = f - rho s, and the state of that face. */
 unsigned char lcp_project(int dimension, double mu, const double *w, double *out);

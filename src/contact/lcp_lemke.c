@@ -139,6 +139,7 @@ bool lcp_lemke(const lcp_equations *e, double *f, int *pivots, arena *scratch) {
       if (k == 0) continue;
       M[(i * each + k) * n + gamma] = 1;
       M[gamma * n + i * each + k] = -1;
+      if (e->convex) M[i * each * n + gamma] = -e->program->mu[i];
     }
   }
   bool found = lemke_solve(n, M, q, z, pivots, scratch);

@@ -1,5 +1,19 @@
 #include "contact/newton_target.h"
 
+#include <math.h>
+
+/* Rows of a contact that bounces whose target is -e times what they were. */
+static int bouncing_rows(const contact_event *e) {
+  return e->options->friction == CAROM_CONVEX_FRICTION ? e->mechanics->system->dimension : 1;
+}
+
+/* How fast a contact closes: along its normal, or along the fastest edge of its pyramid. */
+static double approach(const contact_event *e, int c, const double *before) {
+  double most = 0;
+  for (int k = 1; k < bouncing_rows(e); k++) most = fmax(most, fabs(before[k]));
+  return e->mu[c] * most - before[0];
+}
+
 newton_target newton_target_make(const contact_event *e, const double *v, arena *memory) {
   int d = e->mechanics->system->dimension;
   newton_target t = {.problem = phase_compression(e, v, memory),
@@ -8,10 +22,12 @@ newton_target newton_target_make(const contact_event *e, const double *v, arena 
   t.before = t.problem.b;
   for (int i = 0; i < e->size; i++) b[i] = t.before[i];
   for (int c = 0; c < e->group.count; c++) {
-    double back = -e->restitution[c] * t.before[c * d];
+    const double *before = t.before + c * d;
     double out = event_has_target(e) ? -e->group.contacts[c].gap / event_compensation_time(e) : 0;
-    t.bounces[c] = back > out;
-    if (!e->held[c * d]) b[c * d] -= t.bounces[c] ? back : out;
+    t.bounces[c] = e->restitution[c] * approach(e, c, before) > out;
+    for (int k = 0; k < bouncing_rows(e) && t.bounces[c]; k++)
+      if (!e->held[c * d + k]) b[c * d + k] += e->restitution[c] * before[k];
+    if (!t.bounces[c] && !e->held[c * d]) b[c * d] -= out;
   }
   t.problem.b = b;
   return t;
@@ -26,13 +42,13 @@ void newton_target_vjp(const contact_event *e, const newton_target *t, const dou
   double *rows = arena_zeros(scratch, e->size), *e_bar = arena_zeros(scratch, count);
   bool stopped = e->options->stop_target_gradient && s->row_count > 0;
   for (int c = 0; c < count; c++) {
-    double bar = e->held[c * d] ? 0 : target_bar[c * d];
-    if (t->bounces[c]) {
-      e_bar[c] = -t->before[c * d] * bar;
-      rows[c * d] = -e->restitution[c] * bar;
-    } else if (event_has_target(e) && !stopped) {
-      bars->gap[c] -= bar / event_compensation_time(e);
+    for (int k = c * d; k < c * d + bouncing_rows(e) && t->bounces[c]; k++) {
+      if (e->held[k]) continue;
+      e_bar[c] -= t->before[k] * target_bar[k];
+      rows[k] = -e->restitution[c] * target_bar[k];
     }
+    if (!t->bounces[c] && !e->held[c * d] && event_has_target(e) && !stopped)
+      bars->gap[c] -= target_bar[c * d] / event_compensation_time(e);
   }
   event_jacobian_transpose(e, rows, v_bar);
   event_jacobian_outer(e, 1, rows, v, bars->blocks);

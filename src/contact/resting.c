@@ -104,7 +104,8 @@ void resting_solve_vjp(const contact_event *e, const double *v, const phase_solu
   if (event_projects(e)) event_project_vjp(e, &projected, v_bar, &bars, scratch);
   for (int k = 0; k < count; k++) {
     const contact *on = &e->group.contacts[k];
-    contact_geometry_vjp(s, on, e->x, bars.blocks + on->first_block * square, bars.gap[k], x_bar);
+    contact_geometry_vjp(s, on, e->x, bars.blocks + on->first_block * square, bars.gap[k], x_bar,
+                         theta_bar);
   }
   arena_restore(scratch, mark);
 }

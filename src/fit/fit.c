@@ -1,5 +1,6 @@
 #include "fit/fit.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "fit/fit_options.h"
+#include "fit/horizon.h"
 #include "learn/recording.h"
 #include "rollout/rollout_options.h"
 #include "system/system.h"
@@ -14,6 +16,12 @@
 const char *carom_channel_name(carom_channel channel) {
   static const char *const names[] = {"position", "velocity", "angle", "rate"};
   return (int)channel >= 0 && channel < CAROM_CHANNEL_COUNT ? names[channel] : "";
+}
+
+// states of pieces that begin where they were measured
+static int anchored_length(const carom_fit *fit) {
+  enum { SHORT_PIECE = 10 };
+  return fit->options.piece < SHORT_PIECE ? fit->options.piece : SHORT_PIECE;
 }
 
 /* ---- data ------------------------------------------------------------------------------------ */
@@ -158,7 +166,7 @@ static void load(void *user) {
   if (t->status == CAROM_OK) t->status = copy_states(fit, t->given, &t->recording, t->error);
 }
 
-static carom_status load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error) {
+carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error) {
   task t = {.fit = fit, .given = given, .error = error};
   bool done = arena_guard(load, &t);
   recording_free(&t.recording);
@@ -191,11 +199,11 @@ static carom_status begin(carom_fit *fit, const carom_trajectories *given, const
   if (data.dt <= 0) data.dt = fit->simulation.dt;
   fit->simulation.dt = data.dt;
   fit->simulation.threads = fit->options.threads;
-  status = load_data(fit, &data, error);
+  status = fit_load_data(fit, &data, error);
   if (status != CAROM_OK) return status;
   status = shooting_init(&fit->shooting, fit->system, &fit->unknowns, &fit->simulation, fit->data,
                          fit->clean, fit->run_count, fit->run_first, fit->run_states,
-                         fit->options.piece, error);
+                         anchored_length(fit), error);
   if (status != CAROM_OK) return status;
   measure_scales(fit);
   fit->shooting.huber = fit->options.huber;
@@ -271,74 +279,121 @@ static void which_noise(const carom_fit *fit, bool *estimate) {
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) estimate[c] = given[c] == 0;
 }
 
-// whether measurement and prediction agree to rounding
-static bool is_exact(const carom_fit *fit) {
+// whether a channel's noise is more than so many times what rounding leaves
+static bool is_beyond(const carom_fit *fit, double times) {
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++)
     if (fit->shooting.measured[c] && fit->shooting.sums.count[c] > 0 &&
-        fit->shooting.noise[c] > 1e3 * fit->floor[c])
-      return false;
-  return true;
+        fit->shooting.noise[c] > times * fit->floor[c])
+      return true;
+  return false;
 }
-
-// whether minimisations behind every trial take little
-static bool worth_deep(const carom_fit *fit) {
-  enum { FEW_STATES = 3000, FEW_PROPERTIES = 4 };
-  int properties = 0, last = fit->run_count - 1;
-  for (int j = 0; j < fit->unknowns.count; j++)
-    properties += fit->unknowns.items[j].segment == CAROM_FRICTION ||
-                  fit->unknowns.items[j].segment == CAROM_RESTITUTION;
-  return properties <= FEW_PROPERTIES && properties < fit->unknowns.count &&
-         fit->run_first[last] + fit->run_states[last] <= FEW_STATES;
-}
+static bool is_exact(const carom_fit *fit) { return !is_beyond(fit, 1e3); }
+// so much that it is none of unknowns which are not found yet: 1e-4 of the size of what is measured
+static bool is_noisy(const carom_fit *fit) { return is_beyond(fit, 1e7); }
 
 /* Pieces begin where they were measured: near enough to the truth that contacts happen when they should,
- * whatever the unknowns are. Noise here is that of predictions from such states. */
+ * whatever the unknowns are. Exact data ends here; of noisy data this is where the unknowns begin, and noise is
+ * that of predictions from such states. */
 static carom_status fit_anchored(carom_fit *fit, const bool *estimate, carom_error *error) {
   enum { ROUNDS = 6 };
+  const double ROUGH =
+      1e-2; // exact data falls by much more in every iteration until nothing is left
   minimiser *m = &fit->minimiser;
   fit->shooting.free_states = false;
-  bool deep = fit->options.search && worth_deep(fit);
+  m->coarse = false;
+  m->gain = 0;
   carom_status status = CAROM_OK;
   for (int round = 0; round < ROUNDS && status == CAROM_OK; round++) {
     bool moved = false;
+    m->tolerance = round == 0 ? ROUGH : fit->options.tolerance;
     if (fit->options.search) status = minimise_search(m, &moved, error);
     if (status == CAROM_OK) status = minimise(m, error);
     if (status != CAROM_OK) break;
     double change = judge_noise(m, estimate, fit->floor);
-    if (deep && !is_exact(fit) && !moved) {
-      deep = false;
-      m->cost = INFINITY;
-      status = shooting_evaluate(&fit->shooting, m->q, m->starts, NULL, 0, false, &m->cost, error);
-      if (status == CAROM_OK) status = minimise_search_deep(m, &moved, error);
-    }
+    if (fit->options.free_states && is_noisy(fit)) break;
+    if (fit->options.search && round > 0 && !moved)
+      status = minimise_search_borders(m, &moved, error);
     if (!moved && round > 0 && change < 0.01) break;
   }
+  m->tolerance = fit->options.tolerance;
   return status;
 }
 
-/* First states free, joins from soft to what was asked for. */
-static carom_status fit_free(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 10 };
+static int longest_piece(const shooting *sh) {
+  int most = 0;
+  for (int i = 0; i < sh->piece_count; i++)
+    most = sh->pieces[i].count > most ? sh->pieces[i].count : most;
+  return most;
+}
+
+static int64_t numbers_of(const shooting *sh) {
+  int64_t all = 0;
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) all += sh->sums.count[c];
+  return all;
+}
+
+/* Minimises, and looks for what descent cannot find: first states on the other side of a contact, properties far
+ * from where they stand. Until nothing moves any more, or `rounds` times. */
+static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, carom_error *error) {
+  const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
   minimiser *m = &fit->minimiser;
-  shooting *sh = &fit->shooting;
-  sh->free_states = true;
-  shooting_measured_starts(sh, m->q, m->starts);
+  const shooting *sh = &fit->shooting;
   carom_status status = CAROM_OK;
-  double join = fit->options.join > 0 ? fmax(1, fit->options.join) : 0;
-  for (int round = 0; round < ROUNDS && status == CAROM_OK; round++) {
-    bool moved = false, states_moved = false, there = join <= fit->options.join;
-    sh->join = join;
+  for (int round = 0; round < rounds && status == CAROM_OK; round++) {
+    bool moved = false, states_moved = false;
     status = minimise(m, error);
     if (status != CAROM_OK) break;
+    // dear, so while pieces grow only where something does not fit
+    bool worth =
+        (round == 0 && sh->horizon == INT_MAX) || m->cost > MISFIT * (double)numbers_of(sh);
     double change = judge_noise(m, estimate, fit->floor);
     if (fit->options.search) status = minimise_search_states(m, &states_moved, error);
-    if (status == CAROM_OK && fit->options.search && there)
+    if (status == CAROM_OK && fit->options.search && worth)
       status = minimise_search(m, &moved, error);
-    if (there && change < 0.003 && !moved && !states_moved) break;
-    if (!states_moved || round > 4) join = fmax(fit->options.join, 0.1 * join);
+    if (status == CAROM_OK && fit->options.search && worth && !moved && !states_moved)
+      status = minimise_search_borders(m, &moved, error);
+    if (!moved && !states_moved && change < 0.01) return status;
   }
-  if (status == CAROM_OK) status = minimise(m, error);
-  return status;
+  return status == CAROM_OK ? minimise(m, error) : status;
+}
+
+/* First states free. Pieces are fitted from their first states on to the next, and the next: what is known of a first
+ * state by the states near it is good enough to predict a few more, and contacts happen as they should. */
+static carom_status fit_free(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { GROWTH = 10, ROUNDS = 6 };
+  const double ROUGH = 1e-4, WORTH = 0.5; // of the cost, which is a logarithm of likelihood
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  double cost;
+  sh->note_felt = true;
+  carom_status status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, false, &cost, error);
+  sh->note_felt = false;
+  if (status == CAROM_OK) status = shooting_recut(sh, fit->options.piece, error);
+  sh->free_states = true;
+  sh->join = 0;
+  shooting_measured_starts(sh, m->q, m->starts);
+  int most = longest_piece(sh);
+  m->gain = WORTH;
+  m->coarse = true;
+  m->tolerance = ROUGH;
+  for (int states = GROWTH; status == CAROM_OK && states < most; states += GROWTH) {
+    sh->horizon = states;
+    status = settle(fit, estimate, 2, error);
+  }
+  sh->horizon = INT_MAX;
+  if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
+  // joins from soft to what was asked for
+  double join =
+      fit->options.join > 0 && sh->piece_count > fit->run_count ? fmax(1, fit->options.join) : 0;
+  while (status == CAROM_OK && join > 0) {
+    sh->join = join;
+    status = settle(fit, estimate, ROUNDS, error);
+    if (join <= fit->options.join) break;
+    join = fmax(fit->options.join, 0.1 * join);
+  }
+  m->tolerance = fit->options.tolerance;
+  m->gain = 0;
+  return status == CAROM_OK ? minimise(m, error) : status;
 }
 
 static int by_deviation(const void *a, const void *b) {
@@ -421,7 +476,7 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
     outliers += fit->trajectories[k].outliers;
     states += fit->run_states[k];
   }
-  if (status == CAROM_OK && outliers * 50 > states)
+  if (status == CAROM_OK && outliers * 50 > states && fit->options.horizon == 0)
     status =
         verdict_note(v, true, error,
                      "%lld of %lld states are beyond %g deviations: noise is not normal, or the "
@@ -432,12 +487,34 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
   return status;
 }
 
+/* Unknowns by long predictions; residuals of pieces are those of states predicted from the measured ones. */
+static void run_horizon(task *t, const bool *estimate) {
+  carom_fit *fit = t->fit;
+  shooting *sh = &fit->shooting;
+  sh->free_states = false;
+  t->status = horizon_fit(fit, t->error);
+  for (int pass = 0; pass < 2 && t->status == CAROM_OK; pass++) {
+    double *cost = &fit->minimiser.cost;
+    t->status = shooting_evaluate(sh, fit->minimiser.q, fit->minimiser.starts, NULL, 0, false, cost,
+                                  t->error);
+    for (int c = 0; c < CAROM_CHANNEL_COUNT && pass == 0; c++)
+      if (estimate[c] && sh->sums.count[c] > 0)
+        sh->noise[c] = fmax(fit->floor[c], sqrt(sh->sums.square[c] / (double)sh->sums.count[c]));
+  }
+  if (t->status == CAROM_OK) t->status = set_result(fit, estimate, t->error);
+}
+
 static void run_fit(void *user) {
   task *t = user;
   carom_fit *fit = t->fit;
   bool estimate[CAROM_CHANNEL_COUNT];
   which_noise(fit, estimate);
-  t->status = fit_anchored(fit, estimate, t->error);
+  if (fit->options.horizon > 0) {
+    run_horizon(t, estimate);
+    return;
+  }
+  t->status = shooting_recut(&fit->shooting, anchored_length(fit), t->error);
+  if (t->status == CAROM_OK) t->status = fit_anchored(fit, estimate, t->error);
   if (t->status == CAROM_OK && fit->options.free_states && !is_exact(fit))
     t->status = fit_free(fit, estimate, t->error);
   double cost;

@@ -23,4 +23,7 @@ struct carom_fit {
   bool has_result;
 };
 
+/* Fills data, clean, run_* and found of a fit that has a system, options and a simulation. */
+carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error);
+
 #endif

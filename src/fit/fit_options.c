@@ -7,7 +7,7 @@ static const char *const velocity_choices[] = {"given",   "next",     "previous"
                                                "central", "estimate", NULL};
 
 static const option_field fields[] = {
-    {OPTION(carom_fit_options, piece), OPTION_RANGE(2, 1000000), .value = 10, .flag = "piece",
+    {OPTION(carom_fit_options, piece), OPTION_RANGE(2, 1000000), .value = 60, .flag = "piece",
      .argument = "N", .heading = "Fit",
      .help = "states of a piece of a trajectory, whose first state is an unknown"},
     {OPTION(carom_fit_options, join), OPTION_RANGE(0, 1e6), .value = 0.01, .flag = "join",
@@ -15,6 +15,10 @@ static const option_field fields[] = {
      .help =
          "how far the end of a piece may be from the start of the next one, in deviations of the "
          "noise; 0: pieces are not joined. The larger, the less errors of the model add up"},
+    {OPTION(carom_fit_options, horizon), OPTION_RANGE(0, 1000000), .value = 0, .flag = "horizon",
+     .argument = "N", .heading = "Fit",
+     .help = "find what predicts N states from the first one of each trajectory best, instead of "
+             "what explains pieces up to the noise: for real data, which no model explains; 0: no"},
     {OPTION(carom_fit_options, huber), OPTION_RANGE(0, 1e9), .value = 4, .flag = "huber",
      .argument = "X", .heading = "Fit",
      .help = "residuals beyond so many deviations count by their size, not its square; 0: squares"},

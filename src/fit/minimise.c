@@ -209,7 +209,8 @@ static carom_status search_one(minimiser *m, int index, bool *moved, carom_error
   if (count == 0) return CAROM_OK;
   carom_status status = cost_at(m, count, index, m->q[index], &here, error);
   best = here;
-  for (size_t k = 0; k < sizeof values / sizeof values[0] && status == CAROM_OK; k++) {
+  for (size_t k = 0; k < sizeof values / sizeof values[0] && status == CAROM_OK;
+       k += m->coarse ? 3 : 1) {
     double cost;
     if (values[k] < m->low[index] || values[k] > m->high[index]) continue;
     status = cost_at(m, count, index, values[k], &cost, error);
@@ -218,7 +219,7 @@ static carom_status search_one(minimiser *m, int index, bool *moved, carom_error
       best_q = values[k];
     }
   }
-  if (status != CAROM_OK || !(best < here - 1e-6 * fabs(here))) return status;
+  if (status != CAROM_OK || !(best < here - 1e-6 * fabs(here) - m->gain)) return status;
   m->q[index] = best_q;
   *moved = true;
   return CAROM_OK;
@@ -239,39 +240,36 @@ carom_status minimise_search(minimiser *m, bool *moved, carom_error *error) {
   return status;
 }
 
-/* One trial of a deep search; q and cost are those of the best so far. */
-static carom_status try_deep(minimiser *m, int index, double value, double *best_q, double *best,
-                             carom_error *error) {
-  enum { SHORT = 8 };
-  int most = m->most;
-  memcpy(m->q, best_q, sizeof(double) * (size_t)m->sh->p);
-  m->q[index] = value;
-  m->most = most < SHORT ? most : SHORT;
-  carom_status status = minimise(m, error);
-  m->most = most;
-  if (status == CAROM_NUMERICAL_FAILURE) return CAROM_OK; // no motion there
-  if (status == CAROM_OK && m->cost < 0.99 * *best) {
-    *best = m->cost;
-    memcpy(best_q, m->q, sizeof(double) * (size_t)m->sh->p);
-  }
-  return status;
+// the border that an unknown is near, if it is near one but not there
+static bool border_near(const minimiser *m, int index, double *border) {
+  const double near = 0.05;
+  carom_segment segment = m->sh->unknowns->items[index].segment;
+  double q = m->q[index], low = m->low[index], high = m->high[index];
+  if (segment != CAROM_FRICTION && segment != CAROM_RESTITUTION) return false;
+  *border = q - low < high - q ? low : high;
+  return q != *border && fabs(q - *border) < near;
 }
 
-carom_status minimise_search_deep(minimiser *m, bool *moved, carom_error *error) {
-  static const double values[] = {0.03, 0.15, 0.5, 0.9};
-  double best = m->cost, before = best, *best_q = m->totals + m->sh->piece_count;
+carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *error) {
+  size_t p = (size_t)m->sh->p, states = (size_t)m->sh->piece_count * 2 * (size_t)m->sh->D;
+  double *q = m->totals + m->sh->piece_count, border;
   carom_status status = CAROM_OK;
-  memcpy(best_q, m->q, sizeof(double) * (size_t)m->sh->p);
+  *moved = false;
   for (int j = 0; j < m->sh->p && status == CAROM_OK; j++) {
-    const unknown *u = &m->sh->unknowns->items[j];
-    if (u->segment != CAROM_FRICTION && u->segment != CAROM_RESTITUTION) continue;
-    for (size_t k = 0; k < sizeof values / sizeof values[0] && status == CAROM_OK; k++)
-      if (values[k] >= m->low[j] && values[k] <= m->high[j] && fabs(values[k] - best_q[j]) > 0.05)
-        status = try_deep(m, j, values[k], best_q, &best, error);
+    if (!border_near(m, j, &border)) continue;
+    double before = m->cost;
+    memcpy(q, m->q, sizeof(double) * p);
+    memcpy(m->bests, m->starts, sizeof(double) * states);
+    m->q[j] = border;
+    status = minimise(m, error);
+    bool better = status == CAROM_OK && m->cost <= before - m->gain;
+    *moved = *moved || (better && m->cost < before);
+    if (status == CAROM_NUMERICAL_FAILURE) status = CAROM_OK; // no motion there
+    if (better || status != CAROM_OK) continue;
+    memcpy(m->q, q, sizeof(double) * p);
+    memcpy(m->starts, m->bests, sizeof(double) * states);
+    m->cost = before;
   }
-  memcpy(m->q, best_q, sizeof(double) * (size_t)m->sh->p);
-  m->cost = best;
-  *moved = best < before;
   return status;
 }
 
@@ -372,7 +370,7 @@ carom_status minimise_search_states(minimiser *m, bool *moved, carom_error *erro
   double after = INFINITY;
   if (status == CAROM_OK)
     status = shooting_evaluate(sh, m->q, m->bests, NULL, 0, false, &after, error);
-  if (status != CAROM_OK || !(after < cost * (1 - 1e-6))) return status;
+  if (status != CAROM_OK || !(after < cost * (1 - 1e-6) - m->gain)) return status;
   memcpy(m->starts, m->bests, all);
   *moved = true;
   return CAROM_OK;

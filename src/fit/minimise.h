@@ -16,6 +16,8 @@ typedef struct minimiser {
   int iterations; /* so far */
   int most;       /* of one minimisation */
   double tolerance;
+  bool coarse; /* a third of the trials */
+  double gain; /* a trial lowers the cost by more than this, or nothing moves */
   carom_progress progress;
   void *progress_user;
   double *trial_q, *trial_starts, *dq, *dz; /* scratch */
@@ -34,9 +36,9 @@ carom_status minimise(minimiser *m, carom_error *error);
 /* Tries values of every friction and restitution; `moved` tells whether any was changed. */
 carom_status minimise_search(minimiser *m, bool *moved, carom_error *error);
 
-/* The same with a short minimisation behind each trial: a friction under which everything slides may need other
- * moments than one under which everything sticks. Dear: for few pieces. */
-carom_status minimise_search_deep(minimiser *m, bool *moved, carom_error *error);
+/* Tries the borders of frictions and restitutions that stand near one, with a minimisation behind each trial: bounces
+ * that are shorter and shorter, or slides that just stick, make kinks on the way. */
+carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *error);
 
 /* Tries other first states for pieces that fit badly: an impact that is met a step too early or missed leaves
  * no way back by derivatives. Candidates are the end of the piece before and moves of each coordinate by a

@@ -1,5 +1,6 @@
 #include "fit/shooting.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "rollout/rollout.h"
 #include "system/system.h"
 
-enum { MOST_BATCH = 256, FEW = 16 /* samples of the rollout for trials that few pieces feel */ };
+enum { MOST_BATCH = 256, FEW = 4 /* samples of the rollout for trials that few pieces feel */ };
 
 /* ---- pieces and memory ----------------------------------------------------------------------- */
 
@@ -19,22 +20,82 @@ static int pieces_of(int states, int length) {
   return count > 1 ? count : 1;
 }
 
-static bool cut(shooting *sh, const int *first, const int *count, int length) {
-  for (int r = 0; r < sh->run_count; r++) sh->piece_count += pieces_of(count[r], length);
-  sh->pieces = size_allocate_zero((size_t)sh->piece_count, sizeof *sh->pieces);
-  sh->run_piece = size_allocate((size_t)sh->run_count + 1, sizeof(int));
-  if (sh->pieces == NULL || sh->run_piece == NULL) return false;
+// pieces of runs, evenly; as many as there are
+static int lay_pieces(shooting *sh, int length) {
   int at = 0;
   for (int r = 0; r < sh->run_count; r++) {
-    int pieces = pieces_of(count[r], length);
+    int count = sh->run_states[r], pieces = pieces_of(count, length);
     sh->run_piece[r] = at;
     for (int k = 0; k < pieces; k++, at++) {
-      int64_t begin = (int64_t)count[r] * k / pieces, end = (int64_t)count[r] * (k + 1) / pieces;
-      sh->pieces[at] = (piece){r, first[r] + (int)begin, (int)(end - begin), k == pieces - 1};
+      int64_t begin = (int64_t)count * k / pieces, end = (int64_t)count * (k + 1) / pieces;
+      sh->pieces[at] =
+          (piece){r, sh->run_first[r] + (int)begin, (int)(end - begin), k == pieces - 1};
     }
   }
   sh->run_piece[sh->run_count] = at;
+  return at;
+}
+
+static bool cut(shooting *sh, int length) {
+  for (int r = 0; r < sh->run_count; r++) sh->piece_count += pieces_of(sh->run_states[r], length);
+  sh->pieces = size_allocate_zero((size_t)sh->piece_count, sizeof *sh->pieces);
+  sh->run_piece = size_allocate((size_t)sh->run_count + 1, sizeof(int));
+  if (sh->pieces == NULL || sh->run_piece == NULL) return false;
+  lay_pieces(sh, length);
   return true;
+}
+
+/* How far a state is from time steps in which a contact acted, up to `most`. */
+static int clearance(const shooting *sh, int state, int begin, int end, int most) {
+  for (int far = 0; far < most; far++) {
+    int before = state - far, after = state + 1 + far; // steps that lead to these
+    if ((before > begin && sh->struck[before]) || (after < end && sh->struck[after])) return far;
+  }
+  return most;
+}
+
+carom_status shooting_recut(shooting *sh, int length, carom_error *error) {
+  enum { ENOUGH = 4 };
+  sh->piece_count = lay_pieces(sh, length);
+  for (int r = 0; r < sh->run_count; r++) {
+    int pieces = sh->run_piece[r + 1] - sh->run_piece[r];
+    piece *all = sh->pieces + sh->run_piece[r];
+    int begin = sh->run_first[r], end = begin + sh->run_states[r],
+        reach = (end - begin) / pieces / 3;
+    for (int k = 1; k < pieces; k++) {
+      int middle = all[k].first, best = middle, most = -1;
+      for (int off = 0; off <= reach; off++)
+        for (int side = -1; side <= 1; side += 2) {
+          int clear = clearance(sh, middle + side * off, begin, end, ENOUGH);
+          if (clear <= most) continue;
+          most = clear;
+          best = middle + side * off;
+        }
+      all[k].first = best;
+      all[k - 1].count = best - all[k - 1].first;
+    }
+    all[pieces - 1].count = end - all[pieces - 1].first;
+  }
+  // no samples that nobody needs
+  int batch = sh->piece_count < MOST_BATCH ? sh->piece_count : MOST_BATCH;
+  if (batch < FEW) batch = FEW;
+  if (batch == sh->batch) return CAROM_OK;
+  carom_rollout_destroy(sh->many);
+  sh->batch = batch;
+  return carom_rollout_create(sh->system, &sh->step, batch, &sh->many, error);
+}
+
+// bodies that are joined, or one body, are on one side of an impact
+static void set_units(shooting *sh) {
+  const carom_system *s = sh->system;
+  int at = 0, d = s->dimension, turns = d == 2 ? 1 : 3;
+  for (int b = 0; b < s->body_count; b++) {
+    int unit = 0, numbers = 2 * d + (s->bodies[b].rigid ? 2 * turns : 0);
+    for (int a = 0; a < s->assembly_count; a++)
+      for (int k = 0; k < s->assemblies[a].point_count; k++)
+        if (s->assemblies[a].points[k] == s->bodies[b].first_point) unit = a;
+    for (int i = 0; i < numbers; i++) sh->unit[at++] = unit;
+  }
 }
 
 /* Places of the normals of all pieces in one array. */
@@ -72,7 +133,11 @@ static size_t work_size(const shooting *sh) {
          + B * f * 2 * D       // L of each sample
          + B * f * (2 * D + p) // rows
          + B * C * 2 * D       // Y
-         + f * 2 * D + f * C + 4 * m + C * m + 2 * D;
+         + (sh->one != NULL ? B * (2 * D + BRANCH_SIDES * (1 + C) * 2 * D)
+                            : 0) // before, other, other_Y
+         + B * (1 + C) * m       // r, J of each sample
+         + f * 2 * D + f * C + f * (2 * D + p) + 4 * m + C * m + 6 * D +
+         (size_t)sh->system->parameter_count;
 }
 
 carom_status shooting_init(shooting *sh, const carom_system *system, const unknown_list *unknowns,
@@ -87,9 +152,12 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
                    .data = data,
                    .clean = clean,
                    .run_count = run_count,
+                   .run_first = first,
+                   .run_states = count,
+                   .horizon = INT_MAX,
                    .noise = {1, 1, 1, 1}};
   bool ready = tangent_space_init(&sh->tangent, system) && measure_init(&sh->measure, system) &&
-               cut(sh, first, count, length);
+               cut(sh, length);
   sh->f = sh->tangent.size;
   sh->plain = sh->measure;
   if (ready) {
@@ -102,10 +170,12 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
     sh->piece_outliers = size_allocate_zero(pieces, sizeof(int));
     sh->piece_channel = size_allocate_zero(pieces * CAROM_CHANNEL_COUNT, sizeof(double));
     sh->felt = size_allocate_zero(size_multiply(pieces, (size_t)system->contact_count), 1);
-    sh->work = size_allocate_zero(work_size(sh), sizeof(double));
-    ready = place_normals(sh) && sh->theta != NULL && sh->piece_cost != NULL &&
-            sh->piece_square != NULL && sh->piece_outliers != NULL && sh->piece_channel != NULL &&
-            sh->felt != NULL && sh->work != NULL;
+    int last = run_count - 1;
+    sh->struck = size_allocate_zero((size_t)(first[last] + count[last]), 1);
+    sh->unit = size_allocate((size_t)sh->measure.count, sizeof(int));
+    ready = place_normals(sh) && sh->struck != NULL && sh->unit != NULL && sh->theta != NULL &&
+            sh->piece_cost != NULL && sh->piece_square != NULL && sh->piece_outliers != NULL &&
+            sh->piece_channel != NULL && sh->felt != NULL;
   }
   if (!ready)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d pieces of trajectories",
@@ -115,15 +185,26 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
   one.shard_size = 1;
   one.keep_impacts = true;
   one.progress = NULL;
+  sh->step = one;
   carom_status status = carom_rollout_create(system, &one, sh->batch, &sh->many, error);
   one.threads = 1;
   if (status == CAROM_OK) status = carom_rollout_create(system, &one, FEW, &sh->few, error);
-  return status;
+  if (status == CAROM_OK && one.contact_time == CAROM_CONTACT_TIME_EVENT)
+    status = carom_rollout_create(system, &one, 1, &sh->one, error);
+  if (status != CAROM_OK) return status;
+  set_units(sh);
+  sh->work = size_allocate_zero(work_size(sh), sizeof(double));
+  if (!branch_flight_init(&sh->flight, system, &one) || sh->work == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d pieces of trajectories",
+                     sh->piece_count);
+  return CAROM_OK;
 }
 
 void shooting_free(shooting *sh) {
   carom_rollout_destroy(sh->many);
   carom_rollout_destroy(sh->few);
+  carom_rollout_destroy(sh->one);
+  branch_flight_free(&sh->flight);
   tangent_space_free(&sh->tangent);
   measure_free(&sh->measure);
   free(sh->pieces);
@@ -136,6 +217,8 @@ void shooting_free(shooting *sh) {
   free(sh->piece_outliers);
   free(sh->piece_channel);
   free(sh->felt);
+  free(sh->struck);
+  free(sh->unit);
   free(sh->work);
 }
 
@@ -153,12 +236,25 @@ typedef struct evaluation {
   int columns; /* derivatives are taken by: f of a free first state, p unknowns */
   int first_q; /* column of the first unknown */
   double *x0, *v0, *x_bar, *v_bar, *x0_bar, *v0_bar;
-  double *L;    /* [batch][f][2 D] */
-  double *rows; /* [batch][f][2 D + p] */
-  double *Y;    /* [batch][columns][2 D] ds / d column */
-  double *B;    /* [f][2 D] */
-  double *Z;    /* [f][columns] */
-  double *r, *J, *weight, *dr, *state;
+  double *L;     /* [batch][f][2 D] */
+  double *rows;  /* [batch][f][2 D + p] */
+  double *Y;     /* [batch][columns][2 D] ds / d column */
+  double *B;     /* [f][2 D] */
+  double *Z;     /* [f][columns] */
+  double *r, *J; /* [batch][numbers], [batch][columns][numbers] of the states to be compared */
+  double *weight, *dr, *state;
+  double *other_r, *other_J; /* [numbers], [columns][numbers] */
+
+  /* where a state is beside an impact (fit/branch.h) */
+  bool sided; /* it may be */
+  int pending
+      [MOST_BATCH]; /* state of the piece whose comparison waits for the next step; -1: none */
+  bool struck[MOST_BATCH]; /* the last step had an impact */
+  double *before;          /* [batch][2 D] states before the last step */
+  double *other;           /* [batch][BRANCH_SIDES][2 D] */
+  double *other_Y;         /* [batch][BRANCH_SIDES][columns][2 D] */
+  double *side_rows;       /* [f][2 D + p] */
+  double *state_bar, *start_bar, *theta_bar;
 } evaluation;
 
 static evaluation evaluation_make(shooting *sh, const double *q, bool derivatives) {
@@ -181,11 +277,24 @@ static evaluation evaluation_make(shooting *sh, const double *q, bool derivative
   e.Y = at, at += B * C * 2 * D;
   e.B = at, at += f * 2 * D;
   e.Z = at, at += f * C;
-  e.r = at, at += m;
-  e.J = at, at += C * m;
+  e.r = at, at += B * m;
+  e.J = at, at += B * C * m;
+  e.other_r = at, at += m;
+  e.other_J = at, at += C * m;
   e.weight = at, at += m;
   e.dr = at, at += m;
   e.state = at, at += 2 * D;
+  e.sided = sh->one != NULL && sh->measured[CAROM_CHANNEL_VELOCITY];
+  if (sh->one != NULL) {
+    e.before = at, at += B * 2 * D;
+    e.other = at, at += B * BRANCH_SIDES * 2 * D;
+    e.other_Y = at, at += B * BRANCH_SIDES * C * 2 * D;
+    mechanics_set_parameters(&sh->flight.mechanics, sh->theta);
+  }
+  e.side_rows = at, at += f * (2 * D + p);
+  e.state_bar = at, at += 2 * D;
+  e.start_bar = at, at += 2 * D;
+  e.theta_bar = at, at += sh->system->parameter_count;
   sh->joining = at;
   return e;
 }
@@ -277,7 +386,7 @@ static void weigh(evaluation *e, int index, const double *r, double *weight) {
       outlier = outlier || far;
       sh->sums.square[channel] += square;
       sh->piece_channel[index * CAROM_CHANNEL_COUNT + channel] +=
-          square / ((end - at) * (double)sh->pieces[index].count);
+          square / ((end - at) * fmin(sh->horizon, sh->pieces[index].count));
       sh->sums.weighted[channel] += w * square;
       sh->sums.count[channel] += end - at;
     }
@@ -287,12 +396,13 @@ static void weigh(evaluation *e, int index, const double *r, double *weight) {
 }
 
 /* J [columns][count] of the residuals at the state s. */
-static void residual_rows(const evaluation *e, const double *s, const double *y, const double *Y) {
+static void residual_rows(const evaluation *e, const double *s, const double *y, const double *Y,
+                          double *J) {
   const shooting *sh = e->sh;
   int m = sh->measure.count;
   size_t row = 2 * (size_t)sh->D;
   for (int c = 0; c < e->columns; c++)
-    measure_change(&sh->measure, s, y, Y + (size_t)c * row, e->J + (size_t)c * (size_t)m);
+    measure_change(&sh->measure, s, y, Y + (size_t)c * row, J + (size_t)c * (size_t)m);
   for (int j = 0; j < sh->p; j++) {
     const unknown *u = &sh->unknowns->items[j];
     if (u->kind != UNKNOWN_SCALE && u->kind != UNKNOWN_SHIFT) continue;
@@ -300,18 +410,18 @@ static void residual_rows(const evaluation *e, const double *s, const double *y,
       measure_by_scale(&sh->measure, s, e->dr);
     else
       measure_by_shift(&sh->measure, u->axis, e->dr);
-    double *to = e->J + (size_t)(e->first_q + j) * (size_t)m;
+    double *to = J + (size_t)(e->first_q + j) * (size_t)m;
     for (int i = 0; i < m; i++) to[i] += e->dr[i];
   }
 }
 
 // normal equations += J W J', J W r
-static void add_normal(const evaluation *e, piece_normal *n, const double *r,
+static void add_normal(const evaluation *e, piece_normal *n, const double *r, const double *J,
                        const double *weight) {
   const shooting *sh = e->sh;
   int m = sh->measure.count, f = e->first_q, p = sh->p;
   for (int a = 0; a < e->columns; a++) {
-    const double *Ja = e->J + (size_t)a * (size_t)m;
+    const double *Ja = J + (size_t)a * (size_t)m;
     double g = 0;
     for (int i = 0; i < m; i++) {
       e->dr[i] = weight[i] * Ja[i];
@@ -324,7 +434,7 @@ static void add_normal(const evaluation *e, piece_normal *n, const double *r,
     for (int b = 0; b < e->columns; b++) {
       if (a < f && b < f && b > a) continue; // symmetric
       if (a >= f && b < f) continue;
-      double sum = vector_dot(e->dr, e->J + (size_t)b * (size_t)m, m);
+      double sum = vector_dot(e->dr, J + (size_t)b * (size_t)m, m);
       if (b < f)
         n->ss[a * f + b] += sum;
       else if (a < f)
@@ -336,27 +446,87 @@ static void add_normal(const evaluation *e, piece_normal *n, const double *r,
     for (int b = 0; a < f && b <= a; b++)
       for (int i = 0; i < m; i++)
         n->by_channel[(sh->measure.channel[i] * f + a) * f + b] +=
-            e->dr[i] * e->J[(size_t)b * (size_t)m + (size_t)i];
+            e->dr[i] * J[(size_t)b * (size_t)m + (size_t)i];
   }
 }
 
+/* ---- states beside impacts ------------------------------------------------------------------- */
+
+// what the numbers of one unit cost
+static double unit_cost(const shooting *sh, const double *r, int unit) {
+  const measure *m = &sh->measure;
+  double cost = 0;
+  for (int at = 0; at < m->count;) {
+    int first = at;
+    double square = 0, noise = sh->noise[m->channel[at]];
+    for (; at < m->count && m->group[at] == m->group[first]; at++) square += r[at] * r[at];
+    if (sh->unit[first] != unit || !sh->measured[m->channel[first]]) continue;
+    double size = sqrt(square) / noise;
+    bool far = sh->huber > 0 && size > sh->huber;
+    cost += far ? sh->huber * (size - 0.5 * sh->huber) : 0.5 * size * size;
+  }
+  return cost;
+}
+
+/* Takes a side of an impact for those units of the state to be compared which it fits better. */
+static void consider(evaluation *e, int sample, branch_side side) {
+  shooting *sh = e->sh;
+  size_t row = 2 * (size_t)sh->D, m = (size_t)sh->measure.count, C = (size_t)(sh->f + sh->p);
+  size_t place = (size_t)sample * BRANCH_SIDES + (size_t)side;
+  const double *s = e->other + place * row;
+  const double *y =
+      sh->data + (size_t)(sh->pieces[e->pieces[sample]].first + e->pending[sample]) * row;
+  double *r = e->r + (size_t)sample * m, *J = e->J + (size_t)sample * C * m;
+  bool ready = !e->derivatives;
+  measure_residual(&sh->measure, s, y, e->other_r);
+  for (int unit = 0; unit < sh->system->assembly_count; unit++) {
+    if (!(unit_cost(sh, e->other_r, unit) < unit_cost(sh, r, unit))) continue;
+    if (!ready) residual_rows(e, s, y, e->other_Y + place * C * row, e->other_J);
+    ready = true;
+    for (size_t i = 0; i < m; i++) {
+      if (sh->unit[i] != unit) continue;
+      r[i] = e->other_r[i];
+      for (size_t c = 0; c < (size_t)e->columns && e->derivatives; c++)
+        J[c * m + i] = e->other_J[c * m + i];
+    }
+  }
+}
+
+// what was kept of a state goes into cost and normal equations
+static void settle(evaluation *e, int sample) {
+  shooting *sh = e->sh;
+  int index = e->pieces[sample];
+  size_t m = (size_t)sh->measure.count, C = (size_t)(sh->f + sh->p);
+  if (e->pending[sample] < 0) return;
+  e->pending[sample] = -1;
+  weigh(e, index, e->r + (size_t)sample * m, e->weight);
+  if (e->derivatives)
+    add_normal(e, &sh->normals[index], e->r + (size_t)sample * m, e->J + (size_t)sample * C * m,
+               e->weight);
+}
+
+/* State `at` of a piece beside its prediction. */
 static void compare(evaluation *e, int sample, int at) {
   shooting *sh = e->sh;
   int index = e->pieces[sample];
-  size_t row = 2 * (size_t)sh->D;
+  size_t row = 2 * (size_t)sh->D, m = (size_t)sh->measure.count, C = (size_t)(sh->f + sh->p);
   const double *y = sh->data + (size_t)(sh->pieces[index].first + at) * row;
   load_state(e, sample, e->state);
-  measure_residual(&sh->measure, e->state, y, e->r);
-  weigh(e, index, e->r, e->weight);
-  if (!e->derivatives) return;
-  residual_rows(e, e->state, y, e->Y + (size_t)sample * (size_t)(sh->f + sh->p) * row);
-  add_normal(e, &sh->normals[index], e->r, e->weight);
+  measure_residual(&sh->measure, e->state, y, e->r + (size_t)sample * m);
+  if (e->derivatives)
+    residual_rows(e, e->state, y, e->Y + (size_t)sample * C * row, e->J + (size_t)sample * C * m);
+  e->pending[sample] = at;
+  if (at > 0 && e->struck[sample]) consider(e, sample, BRANCH_BEFORE);
+  if (!e->sided) settle(e, sample);
 }
 
 /* ---- one step -------------------------------------------------------------------------------- */
 
-static void note_contacts(evaluation *e, int sample) {
+static void note_contacts(evaluation *e, int sample, int at) {
   shooting *sh = e->sh;
+  const piece *p = &sh->pieces[e->pieces[sample]];
+  bool acted = carom_rollout_contacts(e->rollout)[2 * sample + 1] != 0;
+  if (at < p->count + !p->last) sh->struck[p->first + at] = acted;
   size_t contacts = (size_t)sh->system->contact_count;
   uint8_t *felt = sh->felt + (size_t)e->pieces[sample] * contacts;
   int impacts = carom_rollout_impact_count(e->rollout, sample);
@@ -365,7 +535,7 @@ static void note_contacts(evaluation *e, int sample) {
     for (int k = 0; k < impact.contact_count; k++) felt[impact.contacts[k]] = 1;
   }
   // contacts that only last leave no impact: any of them may have acted
-  if (impacts == 0 && carom_rollout_contacts(e->rollout)[2 * sample + 1]) memset(felt, 1, contacts);
+  if (impacts == 0 && acted) memset(felt, 1, contacts);
 }
 
 /* rows [sample][f] of F_s and F_q by one reverse pass for each coordinate. */
@@ -393,31 +563,71 @@ static carom_status reverse_rows(evaluation *e, carom_error *error) {
   return CAROM_OK;
 }
 
-/* Y' = B' L' (F_s Y + F_q) of one sample, B and L of the state after the step. */
-static void carry(evaluation *e, int sample) {
+/* Y' = B L (F_s Y + F_q) with rows [f][2 D + p] of L F, B and L of the state after the step. */
+static void carry(evaluation *e, const double *rows, const double *Y, double *after) {
   const shooting *sh = e->sh;
   size_t row = 2 * (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
   size_t columns = (size_t)e->columns, first = (size_t)e->first_q;
-  double *Y = e->Y + (size_t)sample * (f + p) * row;
   for (size_t i = 0; i < f; i++) {
-    const double *R = e->rows + ((size_t)sample * f + i) * (row + p);
+    const double *R = rows + i * (row + p);
     for (size_t c = 0; c < columns; c++)
       e->Z[i * columns + c] =
           vector_dot(R, Y + c * row, (int)row) + (c >= first ? R[row + c - first] : 0);
   }
-  memset(Y, 0, sizeof(double) * columns * row);
+  memset(after, 0, sizeof(double) * columns * row);
   for (size_t i = 0; i < f; i++)
     for (size_t c = 0; c < columns; c++) {
       double z = e->Z[i * columns + c];
       if (z == 0) continue;
-      for (size_t k = 0; k < row; k++) Y[c * row + k] += z * e->B[i * row + k];
+      for (size_t k = 0; k < row; k++) after[c * row + k] += z * e->B[i * row + k];
     }
 }
 
-/* All samples one time step on, with what hangs on them. */
-static carom_status advance(evaluation *e, carom_error *error) {
+/* Derivatives of the states on both sides of an impact, from those before the step, which is computed again. */
+static carom_status differentiate_sides(evaluation *e, int sample, carom_error *error) {
   shooting *sh = e->sh;
-  size_t D = (size_t)sh->D, f = (size_t)sh->f;
+  size_t D = (size_t)sh->D, row = 2 * D, f = (size_t)sh->f, p = (size_t)sh->p;
+  const double *start = e->before + (size_t)sample * row;
+  int parameters = sh->system->parameter_count;
+  carom_status status = carom_rollout_run(sh->one, sh->theta, start, start + D, error);
+  for (int side = 0; side < BRANCH_SIDES && status == CAROM_OK; side++) {
+    size_t place = (size_t)sample * BRANCH_SIDES + (size_t)side;
+    double *s = e->other + place * row, *L = e->L + (size_t)sample * f * row;
+    branch_state(&sh->flight, sh->one, 0, (branch_side)side, s);
+    tangent_at(&sh->tangent, s, e->B, L);
+    for (size_t i = 0; i < f && status == CAROM_OK; i++) {
+      double *to = e->side_rows + i * (row + p);
+      branch_state_vjp(&sh->flight, sh->one, 0, (branch_side)side, L + i * row, e->state_bar,
+                       e->theta_bar);
+      status = carom_rollout_vjp(sh->one, NULL, e->state_bar, e->start_bar, e->start_bar + D, NULL,
+                                 error);
+      memcpy(to, e->start_bar, sizeof(double) * row);
+      const double *through = rollout_theta_bar(sh->one, 0);
+      for (int k = 0; k < parameters; k++) e->theta_bar[k] += through[k];
+      unknowns_pull(sh->unknowns, e->q, e->theta_bar, to + row);
+    }
+    carry(e, e->side_rows, e->Y + (size_t)sample * (f + p) * row,
+          e->other_Y + place * (f + p) * row);
+  }
+  return status;
+}
+
+/* Notes a step with an impact: the state before it, and both sides of it. */
+static void note_sides(evaluation *e, int sample) {
+  shooting *sh = e->sh;
+  size_t row = 2 * (size_t)sh->D;
+  e->struck[sample] = e->sided && carom_rollout_impact_count(e->rollout, sample) > 0;
+  if (!e->struck[sample]) return;
+  load_state(e, sample, e->before + (size_t)sample * row);
+  for (int side = 0; side < BRANCH_SIDES && !e->derivatives; side++)
+    branch_state(&sh->flight, e->rollout, sample, (branch_side)side,
+                 e->other + ((size_t)sample * BRANCH_SIDES + (size_t)side) * row);
+}
+
+/* All samples one time step on, to state `at` of their pieces, with what hangs on them. */
+static carom_status advance(evaluation *e, int at, carom_error *error) {
+  shooting *sh = e->sh;
+  size_t D = (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
   for (int k = e->count; k < e->batch; k++) { // the rest of the batch repeats the first sample
     memcpy(e->x0 + (size_t)k * D, e->x0, sizeof(double) * D);
     memcpy(e->v0 + (size_t)k * D, e->v0, sizeof(double) * D);
@@ -428,7 +638,8 @@ static carom_status advance(evaluation *e, carom_error *error) {
   carom_report_add(&sh->report, &report);
   const double *x = carom_rollout_positions(e->rollout), *v = carom_rollout_velocities(e->rollout);
   for (int k = 0; k < e->count; k++) {
-    if (sh->note_felt) note_contacts(e, k);
+    if (sh->note_felt) note_contacts(e, k, at);
+    note_sides(e, k);
     memcpy(e->x0 + (size_t)k * D, x + ((size_t)k * 2 + 1) * D, sizeof(double) * D);
     memcpy(e->v0 + (size_t)k * D, v + ((size_t)k * 2 + 1) * D, sizeof(double) * D);
     if (!e->derivatives) continue;
@@ -438,9 +649,11 @@ static carom_status advance(evaluation *e, carom_error *error) {
   if (!e->derivatives) return CAROM_OK;
   status = reverse_rows(e, error);
   for (int k = 0; k < e->count && status == CAROM_OK; k++) {
+    double *Y = e->Y + (size_t)k * (f + p) * 2 * D;
+    if (e->struck[k]) status = differentiate_sides(e, k, error);
     load_state(e, k, e->state);
     tangent_at(&sh->tangent, e->state, e->B, e->L + (size_t)k * f * 2 * D);
-    carry(e, k);
+    carry(e, e->rows + (size_t)k * f * (2 * D + p), Y, Y);
   }
   return status;
 }
@@ -451,7 +664,8 @@ static carom_status advance(evaluation *e, carom_error *error) {
  * go on to the first state of the next one. */
 static int steps_of(const shooting *sh, int index) {
   const piece *p = &sh->pieces[index];
-  bool further = !p->last && (!sh->free_states || sh->join > 0);
+  if (sh->horizon < p->count) return sh->horizon - 1;
+  bool further = !p->last && (!sh->free_states || (sh->join > 0 && sh->horizon == INT_MAX));
   return p->count - 1 + further;
 }
 
@@ -469,17 +683,21 @@ static carom_status run_batch(evaluation *e, const double *starts, carom_error *
   int most = 0;
   for (int k = 0; k < e->count; k++) {
     begin_piece(e, k, starts);
+    e->pending[k] = -1;
+    e->struck[k] = false;
     if (sh->free_states) compare(e, k, 0);
-    int steps = steps_of(sh, e->pieces[k]);
+    int steps = steps_of(sh, e->pieces[k]) + e->sided; // an impact may follow the last state
     most = steps > most ? steps : most;
   }
   carom_status status = CAROM_OK;
   for (int at = 1; at <= most && status == CAROM_OK; at++) {
-    status = advance(e, error);
+    status = advance(e, at, error);
     for (int k = 0; k < e->count && status == CAROM_OK; k++) {
       const piece *p = &sh->pieces[e->pieces[k]];
       int steps = steps_of(sh, e->pieces[k]);
       bool joined = sh->free_states && at == p->count;
+      if (e->pending[k] >= 0 && e->struck[k]) consider(e, k, BRANCH_AFTER);
+      settle(e, k);
       if (at <= steps && !joined) compare(e, k, at);
       if (at == steps && joined) keep_end(e, k);
     }

@@ -17,6 +17,7 @@
 #ifndef CAROM_FIT_SHOOTING_H
 #define CAROM_FIT_SHOOTING_H
 
+#include "fit/branch.h"
 #include "fit/measure.h"
 #include "fit/tangent.h"
 #include "fit/unknowns.h"
@@ -50,13 +51,18 @@ typedef struct shooting {
   const unknown_list *unknowns;
   tangent_space tangent;
   measure measure, plain;    /* of the data; in units of the scene */
-  carom_rollout *many, *few; /* of one time step, for all pieces and for some */
-  int batch;                 /* samples of `many` */
-  int D, f, p;               /* coordinates, freedoms of a state, unknowns */
+  carom_rollout_options step; /* of one time step */
+  carom_rollout *many, *few;  /* of it, for all pieces and for some */
+  carom_rollout *one;        /* of one sample; NULL where contacts act at the end of steps */
+  branch_flight flight;
+  int *unit;   /* [measure.count] numbers of bodies that are joined are on one side of an impact */
+  int batch;   /* samples of `many` */
+  int D, f, p; /* coordinates, freedoms of a state, unknowns */
   double dt;
 
   const double *data, *clean; /* [states][2 D] as measured, and put on the constraints */
   int run_count, piece_count;
+  const int *run_first, *run_states; /* [run_count] */
   piece *pieces;
   int *run_piece; /* [run_count + 1] first piece of each run */
 
@@ -64,6 +70,7 @@ typedef struct shooting {
   bool measured[CAROM_CHANNEL_COUNT]; /* its residuals count */
   double huber, join;
   bool free_states;
+  int horizon; /* states of a piece that are looked at, at most; joins wait until all are */
 
   double *theta;         /* [parameter_count], scratch of an evaluation */
   piece_normal *normals; /* [piece_count] */
@@ -74,7 +81,8 @@ typedef struct shooting {
   double
       *piece_channel; /* [piece_count][CAROM_CHANNEL_COUNT] mean square residuals, in their units */
   uint8_t *felt;      /* [piece_count][contact_count] contacts that acted */
-  bool note_felt;
+  uint8_t *struck;    /* [states] a contact acted in the time step that led there */
+  bool note_felt;     /* fill them */
   residual_sums sums;
   double join_cost;
   carom_report report;
@@ -88,6 +96,11 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
                            const double *clean, int run_count, const int *first, const int *count,
                            int length, carom_error *error);
 void shooting_free(shooting *sh);
+
+/* Cuts runs into pieces of about `length` states, which must not be shorter than those of shooting_init, at states
+ * that are as far from contacts as can be, by what the last evaluation with note_felt has found: a join beside
+ * an impact would tie a state after it to one before it. */
+carom_status shooting_recut(shooting *sh, int length, carom_error *error);
 
 /* The cost at coordinates q and first states `starts` [piece_count][2 D] (not read unless states are free),
  * of the pieces in `subset` (NULL: all). Infinite where motion cannot be computed; then the error

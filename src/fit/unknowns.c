@@ -66,7 +66,7 @@ enum { SHARING_SCENE, SHARING_SHARED, SHARING_EACH };
 /* One item of the list, taken apart. */
 typedef struct item {
   char text[160]; /* as it was written */
-  char name[32], at[2][80], divisor[112];
+  char name[32], at[3][80], divisor[112];
   int at_count;
   int sharing;
   double start, low, high, prior, prior_deviation; /* NaN: not given */
@@ -134,7 +134,7 @@ static carom_status read_name(const parser *p, item *it, const char *text) {
   text += length;
   while (*text == '[') {
     const char *close = strchr(text, ']');
-    if (close == NULL || it->at_count == 2 || close - text - 1 >= (long)sizeof it->at[0] ||
+    if (close == NULL || it->at_count == 3 || close - text - 1 >= (long)sizeof it->at[0] ||
         close == text + 1)
       return bad(p, it, "expected NAME, NAME[OF] or NAME[OF][AXIS]");
     snprintf(it->at[it->at_count++], sizeof it->at[0], "%.*s", (int)(close - text - 1), text + 1);
@@ -196,6 +196,7 @@ static carom_status set_range(const parser *p, const item *it, unknown *u) {
     u->prior = it->prior;
     u->prior_deviation = it->prior_deviation;
   }
+  if (u->spread == 0) u->spread = is_logarithmic(u) ? 0.15 : 0.05 * u->natural;
   if (u->low >= u->high) return bad(p, it, "the low bound is not below the high one");
   if (is_logarithmic(u) && u->start <= 0) return bad(p, it, "the start must be positive");
   if (u->start < u->low || u->start > u->high)
@@ -494,6 +495,18 @@ static carom_status add_regularizer(parser *p, const item *it) {
                      p->system->regularizer, 0, INFINITY, 1);
 }
 
+/* A length by which others are small or large: the farthest that a shape reaches from its centre; 1 without one. */
+static double size_of_bodies(const carom_system *system) {
+  double size = 0;
+  for (int i = 0; i < system->body_count; i++) {
+    const body *b = &system->bodies[i];
+    size = fmax(size, b->radius);
+    for (int k = 0; k < b->shape_point_count * system->dimension; k++)
+      size = fmax(size, fabs(b->shape_points[k]));
+  }
+  return size > 0 ? size : 1;
+}
+
 // what belongs to the data and not to theta
 static carom_status add_of_data(parser *p, const item *it) {
   unknown u = {.kind = UNKNOWN_SCALE,
@@ -504,6 +517,7 @@ static carom_status add_of_data(parser *p, const item *it) {
                .high = INFINITY,
                .natural = 1};
   snprintf(u.name, sizeof u.name, "%s", it->name);
+  u.spread = 0.02;
   for (int i = 0; i < p->system->constraint_count; i++)
     if (p->system->constraints[i].internal_of < 0)
       return bad(p, it,
@@ -514,6 +528,7 @@ static carom_status add_of_data(parser *p, const item *it) {
     carom_status status = read_axis(p, it, it->at[0], &u.axis);
     if (status != CAROM_OK) return status;
     u.kind = UNKNOWN_SHIFT;
+    u.spread = 0.02 * size_of_bodies(p->system);
     u.start = u.scene = 0;
     u.low = -INFINITY;
     snprintf(u.name, sizeof u.name, "shift[%c]", "xyz"[u.axis]);
@@ -526,9 +541,122 @@ static carom_status add_of_data(parser *p, const item *it) {
   return status == CAROM_OK ? add(p, it, &u) : status;
 }
 
+/* ---- shapes, planes, drag -------------------------------------------------------------------- */
+
+static carom_status no_memory(const parser *p) {
+  return error_set(p->error, CAROM_OUT_OF_MEMORY, "no memory for unknowns");
+}
+
+/* One unknown for each entry of a selection, or one for all: theta = value. */
+static carom_status add_values(parser *p, const item *it, carom_segment segment, const selection *s,
+                               double low, double natural) {
+  bool shared = it->sharing == SHARING_SHARED;
+  carom_status status = CAROM_OK;
+  double *ones = malloc(sizeof(double) * (size_t)s->count + 1);
+  if (ones == NULL) return no_memory(p);
+  for (int k = 0; k < s->count; k++) ones[k] = 1;
+  for (int k = 0; k < (shared ? 1 : s->count) && status == CAROM_OK; k++)
+    status = add_entries(p, it, shared && s->count > 1 ? it->name : s->names[k], UNKNOWN_LINEAR,
+                         segment, shared ? s->count : 1, s->entries + k, ones,
+                         p->theta[s->entries[k]], low, INFINITY, natural);
+  free(ones);
+  return status;
+}
+
+// a number of bodies: of one, or of all that have it
+static carom_status add_of_bodies(parser *p, const item *it, carom_segment segment,
+                                  const char *without) {
+  const carom_system *system = p->system;
+  selection s;
+  if (it->at_count > 1) return bad(p, it, "expected NAME or NAME[BODY]");
+  if (it->at_count == 1 && body_named(system, it->at[0]) < 0) return no_body(p, it);
+  if (!selection_make(&s, system->body_count)) return no_memory(p);
+  for (int i = 0; i < system->body_count; i++) {
+    const body *b = &system->bodies[i];
+    bool has = segment == CAROM_DRAG || (segment == CAROM_ANGULAR_DRAG && b->rigid) ||
+               (segment == CAROM_RADIUS && (b->shape == SHAPE_BALL || b->shape == SHAPE_POINTS));
+    if (has && (it->at_count == 0 || strcmp(b->id, it->at[0]) == 0))
+      select_entry(&s, system->segments[segment].offset + i, it->name, b->id, -1);
+  }
+  // drags by the mass and the moment of inertia, as rates; radii by the size
+  double natural = size_of_bodies(system), mass = exp(p->theta[0]);
+  if (segment == CAROM_DRAG) natural = mass;
+  if (segment == CAROM_ANGULAR_DRAG) natural *= mass * natural;
+  carom_status status =
+      s.count == 0 ? bad(p, it, without) : add_values(p, it, segment, &s, 0, natural);
+  selection_free(&s);
+  return status;
+}
+
+static carom_status add_offsets(parser *p, const item *it) {
+  const carom_system *system = p->system;
+  selection s;
+  if (it->at_count > 1) return bad(p, it, "expected offset or offset[PLANE]");
+  if (!selection_make(&s, system->plane_count)) return no_memory(p);
+  for (int i = 0; i < system->plane_count; i++)
+    if (it->at_count == 0 || strcmp(system->planes[i].id, it->at[0]) == 0)
+      select_entry(&s, system->segments[CAROM_OFFSET].offset + i, it->name, system->planes[i].id,
+                   -1);
+  carom_status status =
+      s.count == 0 ? bad(p, it, "the scene has no such plane")
+                   : add_values(p, it, CAROM_OFFSET, &s, -INFINITY, size_of_bodies(system));
+  selection_free(&s);
+  return status;
+}
+
+/* corner[BODY]:shared is one factor of all its corners, corner[BODY][K][AXIS] one coordinate of one of them. */
+static carom_status add_corner_factor(parser *p, const item *it, const selection *s) {
+  double *coordinates = malloc(sizeof(double) * (size_t)s->count + 1);
+  char name[96];
+  if (coordinates == NULL) return no_memory(p);
+  for (int k = 0; k < s->count; k++) coordinates[k] = p->theta[s->entries[k]];
+  snprintf(name, sizeof name, "corner[%.60s] factor", it->at[0]);
+  carom_status status = add_entries(p, it, name, UNKNOWN_LINEAR, CAROM_CORNER, s->count, s->entries,
+                                    coordinates, 1, 1e-9, INFINITY, 0.3);
+  free(coordinates);
+  return status;
+}
+
+static carom_status add_corners(parser *p, const item *it) {
+  const carom_system *system = p->system;
+  int d = system->dimension, axis = -1, body_index, offset = system->segments[CAROM_CORNER].offset;
+  if (it->at_count == 0)
+    return bad(p, it, "expected corner[BODY], corner[BODY][K] or corner[BODY][K][AXIS]");
+  body_index = body_named(system, it->at[0]);
+  if (body_index < 0) return no_body(p, it);
+  const body *b = &system->bodies[body_index];
+  if (b->shape != SHAPE_POINTS) return bad(p, it, "it has no corners: no shape of points, no box");
+  if (it->at_count == 3) {
+    carom_status status = read_axis(p, it, it->at[2], &axis);
+    if (status != CAROM_OK) return status;
+  }
+  selection s;
+  if (!selection_make(&s, b->shape_point_count * d)) return no_memory(p);
+  for (int k = 0; k < b->shape_point_count; k++)
+    for (int i = 0; i < d; i++) {
+      char number[16], of[96];
+      snprintf(number, sizeof number, "%d", k);
+      if ((it->at_count > 1 && strcmp(number, it->at[1]) != 0) || (axis >= 0 && i != axis))
+        continue;
+      snprintf(of, sizeof of, "%.50s][%d", b->id, k);
+      select_entry(&s, offset + (b->first_corner + k) * d + i, it->name, of, i);
+    }
+  carom_status status;
+  if (s.count == 0)
+    status = bad(p, it, "corners are numbered from 0");
+  else if (it->sharing == SHARING_SHARED)
+    status = add_corner_factor(p, it, &s);
+  else
+    status = add_values(p, it, CAROM_CORNER, &s, -INFINITY, size_of_bodies(system));
+  selection_free(&s);
+  return status;
+}
+
 static carom_status add_item(parser *p, const item *it) {
-  static const char *const names[] = {"friction",  "restitution", "mass",  "moment", "gravity",
-                                      "stiffness", "regularizer", "scale", "shift",  NULL};
+  static const char *const names[] = {"friction", "restitution",  "mass",        "moment",
+                                      "gravity",  "stiffness",    "regularizer", "scale",
+                                      "shift",    "radius",       "offset",      "corner",
+                                      "drag",     "angular_drag", NULL};
   if (it->divisor[0] != '\0' && strcmp(it->name, "mass") != 0)
     return bad(p, it, "only masses may be given as a ratio");
   if (strcmp(it->name, "friction") == 0) return add_properties(p, it, CAROM_FRICTION);
@@ -538,11 +666,19 @@ static carom_status add_item(parser *p, const item *it) {
   if (strcmp(it->name, "gravity") == 0) return add_gravity(p, it);
   if (strcmp(it->name, "stiffness") == 0) return add_stiffness(p, it);
   if (strcmp(it->name, "regularizer") == 0) return add_regularizer(p, it);
+  if (strcmp(it->name, "radius") == 0)
+    return add_of_bodies(p, it, CAROM_RADIUS, "it has no radius: no ball, no shape of points");
+  if (strcmp(it->name, "drag") == 0) return add_of_bodies(p, it, CAROM_DRAG, "no body has drag");
+  if (strcmp(it->name, "angular_drag") == 0)
+    return add_of_bodies(p, it, CAROM_ANGULAR_DRAG, "a point mass does not turn");
+  if (strcmp(it->name, "offset") == 0) return add_offsets(p, it);
+  if (strcmp(it->name, "corner") == 0) return add_corners(p, it);
   if (strcmp(it->name, "scale") == 0 || strcmp(it->name, "shift") == 0) return add_of_data(p, it);
   const char *near = carom_name_nearest(it->name, names);
   return error_set(p->error, CAROM_INVALID_ARGUMENT,
                    "unknown '%s': there is no such quantity%s%s%s; they are friction, restitution, "
-                   "mass, moment, gravity, stiffness, regularizer, scale, shift",
+                   "mass, moment, gravity, stiffness, regularizer, radius, offset, corner, drag, "
+                   "angular_drag, scale, shift",
                    it->text, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
                    near != NULL ? "'" : "");
 }

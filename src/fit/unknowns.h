@@ -31,6 +31,8 @@ typedef struct unknown {
   double low, high;              /* bounds of the value */
   double prior, prior_deviation; /* of the value; deviation 0: there is none */
   double natural; /* a change of q that is large: what is not known better is not known */
+  double
+      spread; /* a change of q that predictions feel: half width of a first cloud (fit/horizon.h) */
 } unknown;
 
 typedef struct unknown_list {

@@ -42,11 +42,40 @@ static carom_status read_group(h5_reader *reader, const char *group, carom_array
   return status;
 }
 
+// the text of an attribute, numbers with all their digits; NULL if it is neither, or memory is short
+static char *attribute_text(const h5_reader *reader, const char *name) {
+  char *text = NULL, digits[32];
+  double value;
+  if (h5_read_text_attribute(reader, name, &text)) return text;
+  if (!h5_read_number_attribute(reader, name, &value)) return NULL;
+  snprintf(digits, sizeof digits, "%.17g", value);
+  return strdup(digits);
+}
+
+// attributes but those that have a place of their own
+static carom_status read_notes(const h5_reader *reader, carom_arrays *arrays, carom_error *error) {
+  carom_note note = {0};
+  for (int k = 0; h5_attribute_name(reader, k, note.name, sizeof note.name); k++) {
+    if (strcmp(note.name, "scene") == 0 || strcmp(note.name, "dt") == 0) continue;
+    note.text = attribute_text(reader, note.name);
+    if (note.text == NULL) continue;
+    carom_note *notes = realloc(arrays->notes, sizeof note * (size_t)(arrays->note_count + 1));
+    if (notes == NULL) {
+      free(note.text);
+      return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+    }
+    arrays->notes = notes;
+    notes[arrays->note_count++] = note;
+  }
+  return CAROM_OK;
+}
+
 static carom_status read_all(h5_reader *reader, void *user, carom_error *error) {
   carom_arrays *arrays = user;
   h5_read_text_attribute(reader, "scene", &arrays->scene);
   if (!h5_read_number_attribute(reader, "dt", &arrays->dt)) arrays->dt = 0;
-  return read_group(reader, "", arrays, error);
+  const carom_status status = read_notes(reader, arrays, error);
+  return status == CAROM_OK ? read_group(reader, "", arrays, error) : status;
 }
 
 carom_status carom_arrays_read(const char *path, carom_arrays *arrays, carom_error *error) {
@@ -113,8 +142,16 @@ const carom_array *carom_arrays_find(const carom_arrays *arrays, const char *nam
   return NULL;
 }
 
+const char *carom_arrays_note(const carom_arrays *arrays, const char *name) {
+  for (int k = 0; arrays != NULL && name != NULL && k < arrays->note_count; k++)
+    if (strcmp(arrays->notes[k].name, name) == 0) return arrays->notes[k].text;
+  return NULL;
+}
+
 void carom_arrays_free(carom_arrays *arrays) {
   if (arrays == NULL) return;
+  for (int k = 0; k < arrays->note_count; k++) free(arrays->notes[k].text);
+  free(arrays->notes);
   for (int k = 0; k < arrays->count; k++) free(arrays->items[k].values);
   free(arrays->items);
   free(arrays->scene);

@@ -44,9 +44,10 @@ static const option_field state_fields[] = {
     {STATE(training.warm.unknowns, "warm_unknowns"), SIZE, .role = OPTION_LATER},
     {STATE(training.warm.chunks, "warm_chunks"), SIZE, .role = OPTION_LATER},
     {STATE(training.warm.properties, "warm_properties"), SIZE, .role = OPTION_LATER},
-    {STATE(training.warm.seconds, "warm_seconds"), REAL, .role = OPTION_LATER},
     {STATE(training.best_loss, "best_loss"), REAL},
     {STATE(training.best_epoch, "best_epoch"), SIZE},
+    {STATE(training.lowest_loss, "lowest_loss"), REAL, .role = OPTION_LATER},
+    {STATE(training.lowest_epoch, "lowest_epoch"), SIZE, .role = OPTION_LATER},
     {STATE(training.epochs_done, "epochs_done"), SIZE},
     {STATE(training.batches_done, "batches_done"), SIZE},
     {STATE(training.loss_sum, "loss_sum"), REAL},
@@ -131,6 +132,9 @@ typedef struct estimate_array {
 
 enum { ESTIMATE_ARRAYS = 6 };
 
+/* The parameters after the last pass over the states: how states follow the model is taken from there. */
+static const char PASS_PARAMETERS[] = "states_parameters";
+
 static void estimate_arrays(const carom_trainer *t, estimate_array arrays[ESTIMATE_ARRAYS]) {
   static const char *const names[ESTIMATE_ARRAYS] = {
       "train_x", "train_v", "train_damping", "validation_x", "validation_v", "validation_damping"};
@@ -165,6 +169,8 @@ static carom_status write_training(h5_writer *writer, const carom_trainer *t, ca
   estimate_arrays(t, arrays);
   for (int k = 0; status == CAROM_OK && t->estimated.on && k < ESTIMATE_ARRAYS; k++)
     status = h5_write_doubles(writer, arrays[k].name, 2, arrays[k].axes, arrays[k].values, error);
+  if (status == CAROM_OK && t->estimated.parameters != NULL)
+    status = h5_write_doubles(writer, PASS_PARAMETERS, 1, &axis, t->estimated.parameters, error);
   return status;
 }
 
@@ -398,12 +404,14 @@ typedef struct restored {
   saved_state state;
   double *parameters, *m, *v;
   double *estimates[ESTIMATE_ARRAYS]; /* NULL where states are not estimated */
+  double *pass; /* parameters of the last pass over them; NULL before it, and of earlier versions */
 } restored;
 
 static void restored_free(restored *r) {
   free(r->parameters);
   free(r->m);
   free(r->v);
+  free(r->pass);
   for (int k = 0; k < ESTIMATE_ARRAYS; k++) free(r->estimates[k]);
 }
 
@@ -428,6 +436,9 @@ static carom_status read_estimates(h5_reader *reader, const carom_trainer *t, re
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < ESTIMATE_ARRAYS; k++)
     status = h5_read_doubles(reader, arrays[k].name, 2, arrays[k].axes, &r->estimates[k], error);
+  h5_axis axis = {"parameters", t->optimizer.size};
+  if (status == CAROM_OK && h5_has_dataset(reader, PASS_PARAMETERS))
+    status = h5_read_doubles(reader, PASS_PARAMETERS, 1, &axis, &r->pass, error);
   return status;
 }
 
@@ -452,8 +463,9 @@ static carom_status read_restored(h5_reader *reader, const char *path, const car
   return read_parameters(reader, t->model, r->parameters, error);
 }
 
-static void take_estimates(carom_trainer *t, const restored *r) {
-  if (!t->estimated.on) return;
+// the last thing that is done: it may fail for want of memory, and then the trainer is of no use
+static carom_status take_estimates(carom_trainer *t, const restored *r, carom_error *error) {
+  if (!t->estimated.on) return CAROM_OK;
   estimate_array arrays[ESTIMATE_ARRAYS];
   estimate_arrays(t, arrays);
   for (int k = 0; k < ESTIMATE_ARRAYS; k++) {
@@ -461,6 +473,8 @@ static void take_estimates(carom_trainer *t, const restored *r) {
     memcpy(arrays[k].values, r->estimates[k], sizeof(double) * count);
   }
   t->estimated.noise.scale = r->state.noise_scale;
+  if (r->pass == NULL) return CAROM_OK;
+  return states_respond_as(&t->estimated, t->model, r->pass, error);
 }
 
 static carom_status read_training(h5_reader *reader, void *user, carom_error *error) {
@@ -474,7 +488,7 @@ static carom_status read_training(h5_reader *reader, void *user, carom_error *er
     memcpy(trainer->optimizer.v, r.v, bytes);
     trainer->optimizer.steps = r.state.optimizer_steps;
     trainer->state = r.state.training;
-    take_estimates(trainer, &r);
+    status = take_estimates(trainer, &r, error);
   }
   restored_free(&r);
   return status;

@@ -15,10 +15,11 @@
  *   /train_x, /train_v, /train_damping, /validation_x, ...
  *                                       float64 [chunks][numbers of each]: estimated first states of
  *                                       chunks, where the training estimates them (learn/states.h)
+ *   /states_parameters                  float64 [parameters] of the model after the last pass over these
  *   root attributes
  *     epochs, batch, ...                the options of the trainer, by the names in their table
  *     train_seed (text), data_hash (text, hexadecimal)
- *     optimizer_steps, epochs_done, best_loss, best_epoch, and of the epoch under way batches_done,
+ *     optimizer_steps, epochs_done, best_loss, best_epoch, lowest_loss, lowest_epoch, and of the epoch under way batches_done,
  *     loss_sum, gradient_norm, moves and the counters of its report; noise_scale
  *
  * An attribute of any other name is refused. The same training gives the same bytes: there is no time in it. */

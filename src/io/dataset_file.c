@@ -73,6 +73,8 @@ carom_status carom_dataset_write(const carom_dataset *dataset, const carom_syste
   if (status == CAROM_OK && dataset->simulated)
     status = h5_write_text_attribute(writer, "contact_time",
                                      contact_time_names[dataset->contact_time], error);
+  if (status == CAROM_OK && dataset->simulated)
+    status = h5_write_text_attribute(writer, "friction", friction_names[dataset->friction], error);
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = write_split(writer, &info, split, splits[split], dataset->dt, error);
   return h5_writer_finish(writer, status, error);
@@ -135,12 +137,15 @@ static int read_choice(const h5_reader *reader, const char *name, const char *co
 }
 
 // how contacts were simulated; files that were not, or before there was a choice, lack it
-static void read_simulation(const h5_reader *reader, carom_dataset *made) {
+static void read_simulation(const h5_reader *reader, const carom_system *system,
+                            carom_dataset *made) {
   int compensation = read_choice(reader, "compensation", compensation_names);
   int time = read_choice(reader, "contact_time", contact_time_names);
+  int law = read_choice(reader, "friction", friction_names);
   made->simulated = compensation >= 0;
   if (compensation >= 0) made->compensation = (carom_compensation)compensation;
   if (time >= 0) made->contact_time = (carom_contact_time)time;
+  made->friction = law >= 0 ? (carom_friction_law)law : system->friction_law;
 }
 
 static carom_status read_dataset(h5_reader *reader, const carom_system *system, carom_dataset *made,
@@ -152,7 +157,7 @@ static carom_status read_dataset(h5_reader *reader, const carom_system *system, 
     return error_set(error, CAROM_INVALID_DATA,
                      "the attribute dt is %g, expected a positive number", made->dt);
   made->dt_from = CAROM_DT_OF_ATTRIBUTE;
-  read_simulation(reader, made);
+  read_simulation(reader, system, made);
   carom_status status = CAROM_OK;
   for (int split = 0; split < SPLIT_COUNT && status == CAROM_OK; split++)
     status = read_split(reader, system, made->dt, split, dataset_split(made, split), error);

@@ -29,11 +29,11 @@ static json_t *numbers(const double *values, int count) {
 }
 
 static json_t *horizon_json(const carom_horizon *h) {
-  return json_pack("{si si si so so so so}", "trajectories", h->count, "states", h->states,
+  return json_pack("{si si si so so so so so}", "trajectories", h->count, "states", h->states,
                    "failed", h->failed_count, "relative_error", estimate_json(&h->relative),
-                   "state_norm_error", estimate_json(&h->state_norm), "error_of_state",
-                   numbers(h->curve, h->states), "error_of_state_half_width_95",
-                   numbers(h->curve_half_width, h->states));
+                   "state_norm_error", estimate_json(&h->state_norm), "absolute_error",
+                   estimate_json(&h->absolute), "error_of_state", numbers(h->curve, h->states),
+                   "error_of_state_half_width_95", numbers(h->curve_half_width, h->states));
 }
 
 static json_t *drift_json(const carom_energy_drift *d) {

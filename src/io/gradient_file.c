@@ -21,17 +21,24 @@ static carom_status write_states(h5_writer *writer, const carom_system_info *inf
 
 static carom_status write_parameters(h5_writer *writer, const carom_system *system,
                                      const carom_gradient *data, carom_error *error) {
-  static const char *const names[CAROM_SEGMENT_COUNT] = {
-      [CAROM_LOG_MASS] = "d_mass",           [CAROM_LOG_MOMENT] = "d_moment",
-      [CAROM_FRICTION] = "d_friction",       [CAROM_RESTITUTION] = "d_restitution",
-      [CAROM_REGULARIZER] = "d_regularizer", [CAROM_GRAVITY] = "d_gravity",
-      [CAROM_STIFFNESS] = "d_stiffness"};
+  static const char *const names[CAROM_SEGMENT_COUNT] = {[CAROM_LOG_MASS] = "d_mass",
+                                                         [CAROM_LOG_MOMENT] = "d_moment",
+                                                         [CAROM_FRICTION] = "d_friction",
+                                                         [CAROM_RESTITUTION] = "d_restitution",
+                                                         [CAROM_REGULARIZER] = "d_regularizer",
+                                                         [CAROM_GRAVITY] = "d_gravity",
+                                                         [CAROM_STIFFNESS] = "d_stiffness",
+                                                         [CAROM_RADIUS] = "d_radius",
+                                                         [CAROM_OFFSET] = "d_offset",
+                                                         [CAROM_CORNER] = "d_corner",
+                                                         [CAROM_DRAG] = "d_drag",
+                                                         [CAROM_ANGULAR_DRAG] = "d_angular_drag"};
   const carom_system_info info = carom_system_describe(system);
   carom_status status = CAROM_OK;
   for (int k = 0; status == CAROM_OK && k < CAROM_SEGMENT_COUNT; k++) {
     const carom_segment_info segment = carom_parameters_segment(system, (carom_segment)k);
-    bool matrix = k == CAROM_LOG_MOMENT;
-    const h5_axis axes[] = {{segment.name, matrix ? info.body_count : segment.size},
+    bool matrix = k == CAROM_LOG_MOMENT || k == CAROM_CORNER;
+    const h5_axis axes[] = {{segment.name, matrix ? segment.size / info.dimension : segment.size},
                             {"dimension", info.dimension}};
     status = h5_write_doubles(writer, names[k], matrix ? 2 : 1, axes,
                               data->theta_bar + segment.offset, error);

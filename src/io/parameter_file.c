@@ -23,6 +23,11 @@ static const entry entries[] = {
     {"regularizer", CAROM_REGULARIZER, false},
     {"gravity", CAROM_GRAVITY, false},
     {"stiffness", CAROM_STIFFNESS, false},
+    {"radius", CAROM_RADIUS, false},
+    {"offset", CAROM_OFFSET, false},
+    {"corner", CAROM_CORNER, false},
+    {"drag", CAROM_DRAG, false},
+    {"angular_drag", CAROM_ANGULAR_DRAG, false},
 };
 enum { ENTRY_COUNT = sizeof entries / sizeof entries[0] };
 
@@ -34,10 +39,15 @@ static int entry_axes(const carom_system *system, const entry *e, h5_axis axes[2
                                                          [CAROM_RESTITUTION] = "possible contacts",
                                                          [CAROM_REGULARIZER] = "epsilon",
                                                          [CAROM_GRAVITY] = "dimension",
-                                                         [CAROM_STIFFNESS] = "springs"};
-  bool matrix = e->segment == CAROM_LOG_MOMENT;
+                                                         [CAROM_STIFFNESS] = "springs",
+                                                         [CAROM_RADIUS] = "bodies",
+                                                         [CAROM_OFFSET] = "planes",
+                                                         [CAROM_CORNER] = "corners",
+                                                         [CAROM_DRAG] = "bodies",
+                                                         [CAROM_ANGULAR_DRAG] = "bodies"};
+  bool matrix = e->segment == CAROM_LOG_MOMENT || e->segment == CAROM_CORNER;
   int size = carom_parameters_segment(system, e->segment).size;
-  axes[0] = (h5_axis){names[e->segment], matrix ? system->body_count : size};
+  axes[0] = (h5_axis){names[e->segment], matrix ? size / system->dimension : size};
   axes[1] = (h5_axis){"dimension", system->dimension};
   return matrix ? 2 : 1;
 }
@@ -71,17 +81,21 @@ static carom_status refuse_unknown(const h5_reader *reader, const char *path, ca
       for (int e = 0; e < ENTRY_COUNT; e++) known = known || strcmp(name, entries[e].name) == 0;
     }
     if (!known) {
-      return error_set(error, CAROM_INVALID_DATA,
-                       "%s: /%s is not a parameter; a parameter file has any of mass, moment, "
-                       "friction, restitution, regularizer, gravity, stiffness",
-                       path, name);
+      return error_set(
+          error, CAROM_INVALID_DATA,
+          "%s: /%s is not a parameter; a parameter file has any of mass, moment, "
+          "friction, restitution, regularizer, gravity, stiffness, radius, offset, corner, drag, "
+          "angular_drag",
+          path, name);
     }
   }
   if (count > 0) return CAROM_OK;
-  return error_set(error, CAROM_INVALID_DATA,
-                   "%s: has no parameters; expected any of /mass, /moment, /friction, "
-                   "/restitution, /regularizer, /gravity, /stiffness",
-                   path);
+  return error_set(
+      error, CAROM_INVALID_DATA,
+      "%s: has no parameters; expected any of /mass, /moment, /friction, "
+      "/restitution, /regularizer, /gravity, /stiffness, /radius, /offset, /corner, /drag, "
+      "/angular_drag",
+      path);
 }
 
 static carom_status read_entries(h5_reader *reader, const char *path, const carom_system *system,

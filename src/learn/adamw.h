@@ -10,6 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Parameters whose rate is multiplied. */
+typedef struct adamw_part {
+  int start, count;
+  double factor;
+} adamw_part;
+
 typedef struct adamw_options {
   double rate;
   double beta1, beta2;
@@ -17,6 +23,9 @@ typedef struct adamw_options {
   double weight_decay;
   int first_count;   /* the first parameters, this many, ... */
   double first_rate; /* ... have a rate of their own */
+  int part_count;
+  const adamw_part *parts; /* [part_count] in their order, apart from each other */
+  int threads;             /* that share a step; 0: one */
 } adamw_options;
 
 typedef struct adamw {

@@ -345,6 +345,7 @@ carom_status carom_dataset_generate(const carom_system *system,
     made->simulated = true;
     made->compensation = g.simulation.compensation;
     made->contact_time = g.simulation.contact_time;
+    made->friction = g.simulation.friction;
   }
   generator_free(&g);
   *dataset = made;

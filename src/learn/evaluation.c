@@ -117,6 +117,11 @@ static double state_norm_error(const carom_horizon *h, int size, int sample) {
   return sum / h->states;
 }
 
+/* mean |predicted - true| over x and v */
+static double absolute_error(const carom_horizon *h, int size, int sample) {
+  return sum_states(h, size, sample, 0, h->states).difference / (2.0 * h->states * size);
+}
+
 /* All numbers of a horizon; `values` is scratch for one number a trajectory. */
 static void horizon_measure(carom_horizon *h, int size, double *values) {
   int used = 0;
@@ -127,6 +132,10 @@ static void horizon_measure(carom_horizon *h, int size, double *values) {
   for (int i = 0; i < h->count; i++)
     if (!h->failed[i]) values[used++] = state_norm_error(h, size, i);
   h->state_norm = estimate_of(values, used);
+  used = 0;
+  for (int i = 0; i < h->count; i++)
+    if (!h->failed[i]) values[used++] = absolute_error(h, size, i);
+  h->absolute = estimate_of(values, used);
   for (int k = 0; k < h->states; k++) {
     used = 0;
     for (int i = 0; i < h->count; i++)
@@ -207,8 +216,10 @@ static carom_status simulate_scene(const evaluator *e, carom_contact_model conta
   o.dt = e->result->dt;
   o.contact = contact;
   o.dynamics = dynamics;
-  o.compensation = carom_model_describe(e->model).options.compensation;
-  o.contact_time = carom_model_describe(e->model).options.contact_time;
+  const carom_model_options model = carom_model_describe(e->model).options;
+  o.compensation = model.compensation;
+  o.contact_time = model.contact_time;
+  o.friction = carom_model_friction_law(&model, e->system);
   o.threads = e->options->threads;
   carom_status status = carom_system_simulate(e->system, &o, NULL, e->chunks->count, e->x0, e->v0,
                                               x, v, NULL, NULL, error);

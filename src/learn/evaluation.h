@@ -8,6 +8,7 @@
  * Errors of one trajectory, the given first state included:
  *   relative       sum |predicted - true| / sum |true| over all entries of (x, v)
  *   state_norm     sqrt(sum (predicted - true)^2 / sum true^2) of each state, mean over the states
+ *   absolute       mean |predicted - true| over all entries of (x, v), as the paper's loss has it
  * Over trajectories: the mean with a 95 % confidence interval (normal approximation), the median,
  * the largest.
  *

@@ -122,6 +122,18 @@ static carom_status initialise(carom_model *m, carom_error *error) {
   return status;
 }
 
+potential_parts model_potential_parts(const carom_model *m) {
+  const int elastic = 2 * m->potential.elastic_count, output = m->options.hidden_size + 1;
+  return (potential_parts){{m->network, m->parameter_count - output}, {elastic, output}};
+}
+
+double model_mass_scale(const carom_model *m) {
+  if (m->options.contact != CAROM_CMR || m->regularizer >= 0 || model_takes_pairs(m)) return 1;
+  double sum = 0;
+  for (int i = 0; i < m->system->body_count; i++) sum += m->parameters[m->mass + i];
+  return fmin(1, exp(sum / m->system->body_count));
+}
+
 /* theta = (log m, log moment + 2 log length, max(p, 0), clip(p / 6 + 1/2, 0, 1), softplus(p), ...) */
 void model_expand(const carom_model *m, double *theta) {
   const carom_system *s = m->system;
@@ -193,6 +205,7 @@ static void set_units(carom_model *m) {
   velocity_network *n = &m->change;
   n->length = m->length;
   n->speed = m->speed;
+  n->dt = o->dt;
   n->body_lengths = m->body_lengths;
   if (o->baseline != CAROM_BASELINE_IN) return;
   // the scene's masses by their harmonic mean; forces by the change of velocity that they make in dt
@@ -203,7 +216,9 @@ static void set_units(carom_model *m) {
 }
 
 int model_shard_size(const carom_model *m) {
-  const int relations = m->change.graph.count;
+  // rows of a perceptron are samples
+  const bool perceptron = m->options.baseline == CAROM_BASELINE_MLP_CLNN;
+  const int relations = perceptron ? 0 : m->change.graph.count;
   const int most = relations > 0 ? LEARN_ROWS / relations : LEARN_SHARD;
   return most < 1 ? 1 : most < LEARN_SHARD ? most : LEARN_SHARD;
 }

@@ -67,6 +67,16 @@ static inline double restitution_of(double parameter) {
 }
 static inline double restitution_parameter(double value) { return 6 * (value - 0.5); }
 
+/* The parts of the parameters that the potential is proportional to: elasticity, output layer. */
+typedef struct potential_parts {
+  int starts[2], counts[2];
+} potential_parts;
+potential_parts model_potential_parts(const carom_model *m);
+
+/* The scale of masses and potential, where it is one more thing to learn: in CMr with a given epsilon. 1 at most,
+ * which is where trainings begin, and 1 for all other models. */
+double model_mass_scale(const carom_model *m);
+
 /* theta from the parameters, and the reverse: gradient += from theta_bar. */
 void model_expand(const carom_model *m, double *theta);
 void model_expand_vjp(const carom_model *m, const double *theta_bar, double *gradient);

@@ -9,6 +9,7 @@
 #include "learn/measurement.h"
 #include "learn/model.h"
 #include "learn/observations.h"
+#include "learn/state_response.h"
 #include "nn/gemm.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -23,7 +24,8 @@ static void prediction_batch(batch_executor *b, const carom_model *m, int steps,
   options.contact = m->options.contact;
   options.compensation = m->options.compensation;
   options.contact_time = m->options.contact_time;
-  options.integrator = CAROM_RK4;
+  options.integrator = m->options.integrator;
+  options.friction = carom_model_friction_law(&m->options, m->system);
   options.shard_size = shard_size;
   options.threads = m->options.threads;
   const velocity_network *change = &m->change;
@@ -86,6 +88,7 @@ observations observations_from(const observations *all, int width, int first) {
   if (c->contact != NULL) part.chunks.contact += states;
   if (all->x0 != NULL) part.x0 += (size_t)first * row;
   if (all->v0 != NULL) part.v0 += (size_t)first * row;
+  part.response_first += first;
   return part;
 }
 
@@ -220,21 +223,24 @@ static void noise_residuals(const carom_system *s, const noise_level *noise, con
 }
 
 /* The loss of observations.h, 2 log(scale) + 1 / (R B) sum student_loss(z), R numbers in each of B
- * samples; the residuals become their cotangents. */
-static double noise_loss(const carom_system *s, const noise_level *noise, const compared *k,
+ * samples; the residuals become their cotangents. States that follow the model leave a part of z. */
+static double noise_loss(const carom_system *s, const observations *o, int chunk, const compared *k,
                          int batch) {
+  const noise_level *noise = o->noise;
   const int count = measurement_count(s), numbers = k->states * 2 * count;
   const double scale = 1.0 / numbers / batch;
   const double units[2] = {scale / (noise->scale * noise->position),
                            scale / (noise->scale * noise->velocity)};
-  double sum = 0;
-  for (int state = 0; state < k->states; state++) {
+  double *z = k->residuals, sum = 0;
+  if (o->response != NULL) response_follow(o->response, o->response_first + chunk, z);
+  for (int i = 0; i < numbers; i++) {
+    sum += student_loss(z[i]);
+    z[i] = student_slope(z[i]);
+  }
+  if (o->response != NULL) response_follow_vjp(o->response, o->response_first + chunk, z);
+  for (int state = 0; state < k->states; state++, z += 2 * count) {
     const size_t at = (size_t)state * (size_t)s->coordinate_count;
-    double *z = k->residuals + state * 2 * count;
-    for (int j = 0; j < 2 * count; j++) {
-      sum += student_loss(z[j]);
-      z[j] = student_slope(z[j]) * units[j >= count];
-    }
+    for (int j = 0; j < 2 * count; j++) z[j] *= units[j >= count];
     measurement_residual_vjp(s, k->x + at, k->v + at, k->measured_x + at, z, k->x_bar + at,
                              k->v_bar + at);
   }
@@ -254,8 +260,8 @@ static void compare_noisy_shard(void *user, shard_range s) {
   compare_residuals(user, s);
   for (int i = s.first; i < s.first + s.count; i++) {
     const compared k = sample_of(c, i);
-    c->batch->losses[i] =
-        noise_loss(c->model->system, c->observed->noise, &k, c->batch->batch.job.batch);
+    c->batch->losses[i] = noise_loss(c->model->system, c->observed, chunk_at(c->indices, i), &k,
+                                     c->batch->batch.job.batch);
   }
 }
 

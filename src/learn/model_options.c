@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char *const law_choices[] = {[CAROM_LAW_OF_SCENE] = "scene",
+                                          [CAROM_LAW_CONVEX] = "convex",
+                                          [CAROM_LAW_COULOMB] = "coulomb",
+                                          NULL};
 static const char *const baseline_choices[] = {"none", "mlp-clnn", "in-clnn", "in", NULL};
 
 static const option_field fields[] = {
@@ -25,6 +29,14 @@ static const option_field fields[] = {
      .help = "contacts of the model, and of data that is simulated for it, act at the end of a "
              "time step "
              "(step), or when their gap closes (event)"},
+    {OPTION(carom_model_options, integrator), .names = integrator_names, .value = CAROM_RK4_SECANT,
+     .role = OPTION_PAPER | OPTION_LATER, .paper = CAROM_RK4, .before = CAROM_RK4,
+     .flag = "integrator", .argument = "NAME", .heading = "Model",
+     .help = "rk4-secant, rk4 (as the paper: twice the time), euler or symplectic-euler"},
+    {OPTION(carom_model_options, law), .names = law_choices, .role = OPTION_LATER,
+     .before = CAROM_LAW_OF_SCENE, .flag = "friction", .argument = "LAW", .heading = "Model",
+     .help = "friction law of the model, and of data that is simulated for it: scene, convex: a "
+             "sliding contact parts at mu times its speed, as the paper has it, or coulomb"},
     {OPTION(carom_model_options, hidden_layers), OPTION_RANGE(1, 8), .value = 3, .flag = "layers",
      .argument = "N", .heading = "Model", .help = "hidden layers of the potential network"},
     {OPTION(carom_model_options, hidden_size), OPTION_RANGE(1, 65536), .value = 256,
@@ -68,6 +80,13 @@ carom_model_options carom_model_default_options(const carom_system *system) {
   options.contact_time = system->contact_time;
   options.dt = system->dt;
   return options;
+}
+
+carom_friction_law carom_model_friction_law(const carom_model_options *options,
+                                            const carom_system *system) {
+  if (options != NULL && options->law == CAROM_LAW_CONVEX) return CAROM_CONVEX_FRICTION;
+  if (options != NULL && options->law == CAROM_LAW_COULOMB) return CAROM_COULOMB_FRICTION;
+  return system != NULL ? system->friction_law : CAROM_CONVEX_FRICTION;
 }
 
 static const struct {

@@ -10,7 +10,8 @@
  *
  * twice the negative logarithm of Student's distribution with N degrees of freedom, up to a constant: for
  * small z it is z^2, and what no noise explains (a contact that the prediction misses) weighs little.
- * `scale`, at least 1, is that of the residuals while the model is still wrong. */
+ * `scale`, at least 1, is that of the residuals while the model is still wrong. With a response the states
+ * follow the model to first order, and z is what they leave (learn/state_response.h). */
 #ifndef CAROM_LEARN_OBSERVATIONS_H
 #define CAROM_LEARN_OBSERVATIONS_H
 
@@ -23,10 +24,14 @@ typedef struct noise_level {
   double scale;              /* by which residuals are larger still: 1 or more */
 } noise_level;
 
+typedef struct state_response state_response;
+
 typedef struct observations {
   carom_chunks chunks;
   const double *x0, *v0;    /* [count][D] where predictions begin; NULL: at the first states */
   const noise_level *noise; /* NULL without x0, v0 */
+  const state_response *response; /* of these states to the model; NULL: they stand still */
+  int response_first;             /* its chunk that is the first one here */
 } observations;
 
 static inline observations observations_of(const carom_chunks *chunks) {

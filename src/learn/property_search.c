@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "learn/golden_section.h"
 #include "learn/model.h"
 #include "learn/properties.h"
 #include "learn/simplex.h"
@@ -27,9 +28,13 @@ enum {
   RESTITUTION_TRIALS = sizeof RESTITUTIONS / sizeof RESTITUTIONS[0]
 };
 
-/* Factors on the scale of mass. */
+/* Factors on the scale of mass, and on 1 + e of restitutions beside each of them. */
 static const double SCALES[] = {0.1, 0.3, 0.6, 1.7, 3.3};
-enum { SCALE_TRIALS = sizeof SCALES / sizeof SCALES[0] };
+static const double BOUNCES[] = {0.8, 0.94, 1.06, 1.25};
+enum {
+  SCALE_TRIALS = sizeof SCALES / sizeof SCALES[0],
+  BOUNCE_TRIALS = sizeof BOUNCES / sizeof BOUNCES[0]
+};
 
 /* A move must lower the loss to this part of what it was: descent does the rest better. */
 static const double CLEAR_GAIN = 0.95;
@@ -39,7 +44,8 @@ static const double CLEAR_GAIN = 0.95;
 /* A move, and what undoes it. */
 typedef struct move {
   carom_move shown;
-  int entry; /* of the parameters; -1: the scale of mass */
+  int entry;   /* of the parameters; -1: the scale of mass, which moves before all others */
+  bool linked; /* made and undone together with the one before it */
   double before;
 } move;
 
@@ -52,7 +58,8 @@ typedef struct search {
   int *tried;          /* [property_count] how many of these values are tried on */
   double *kept;        /* the parameters at the beginning */
   int move_count;
-  move *moves; /* the scale, each friction and restitution by itself and in a pair */
+  move *
+      moves; /* the scale with restitutions, each friction and restitution by itself and in a pair */
 } search;
 
 static void search_free(search *s) {
@@ -88,7 +95,7 @@ static carom_status search_make(search *s, carom_model *m, const observations *o
   s->judged = malloc(sizeof(int) * (size_t)s->judged_count);
   s->tried = size_allocate_zero(properties, sizeof(int));
   s->kept = malloc(sizeof(double) * parameters);
-  s->moves = size_allocate_zero(4 * properties, sizeof(move));
+  s->moves = size_allocate_zero(5 * properties + 1, sizeof(move));
   carom_status status = CAROM_OK;
   if (s->judged == NULL || s->tried == NULL || s->kept == NULL || s->moves == NULL) {
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search of %zu properties",
@@ -145,7 +152,9 @@ static carom_status sample_loss(const trial *t, double *loss, carom_error *error
   return loss_of_chunks(t->search->model, t->search->observed, t->count, t->sample, loss, error);
 }
 
-static carom_status try_value(const trial *t, double value, double *loss, carom_error *error) {
+// of a trial: a line_function
+static carom_status try_value(void *user, double value, double *loss, carom_error *error) {
+  const trial *t = user;
   *t->parameter = parameter_of(t, value);
   return sample_loss(t, loss, error);
 }
@@ -173,28 +182,6 @@ static void note_move(const trial *t, double before, double loss_before, double 
                         sizeof made->shown.name);
 }
 
-// the golden section between two values, `value` with `loss` being the best inside
-static carom_status refine(const trial *t, double low, double high, double *value, double *loss,
-                           carom_error *error) {
-  enum { STEPS = 7 };
-  for (int k = 0; k < STEPS; k++) {
-    // into the longer of the two parts
-    const bool up = high - *value > *value - low;
-    const double next = *value + 0.381966 * ((up ? high : low) - *value);
-    double there;
-    carom_status status = try_value(t, next, &there, error);
-    if (status != CAROM_OK) return status;
-    if (there < *loss) {
-      *(up ? &low : &high) = *value;
-      *value = next;
-      *loss = there;
-    } else {
-      *(up ? &high : &low) = next;
-    }
-  }
-  return CAROM_OK;
-}
-
 /* Keeps the parameters as they stand, changed from `before` on `count` trials of one contact, if that
  * lowers the loss of all chunks that feel it, or puts them back. */
 static carom_status decide(const trial *trials, int count, const double *before,
@@ -215,26 +202,15 @@ static carom_status decide(const trial *trials, int count, const double *before,
 }
 
 // moves the property to the best value found, or leaves it
-static carom_status search_value(const trial *t, int trials, const double *values,
-                                 carom_error *error) {
+static carom_status search_value(trial *t, int trials, const double *values, carom_error *error) {
   const double before = *t->parameter;
-  double losses[2] = {INFINITY, INFINITY};
+  double losses[2] = {INFINITY, INFINITY}, value = 0;
   int at = 0;
   carom_status status = sample_loss(t, &losses[0], error);
-  for (int k = 0; k < trials && status == CAROM_OK; k++) {
-    double loss;
-    status = try_value(t, values[k], &loss, error);
-    if (status != CAROM_OK || loss >= losses[1]) continue;
-    losses[1] = loss;
-    at = k;
-  }
-  const bool clear = losses[1] < CLEAR_GAIN * losses[0];
-  if (status == CAROM_OK && clear) {
-    double value = values[at];
-    status = refine(t, values[at > 0 ? at - 1 : 0], values[at < trials - 1 ? at + 1 : at], &value,
-                    &losses[1], error);
-    *t->parameter = parameter_of(t, value);
-  }
+  if (status == CAROM_OK) status = best_of(try_value, t, trials, values, &at, &losses[1], error);
+  const bool clear = status == CAROM_OK && losses[1] < CLEAR_GAIN * losses[0];
+  if (clear) status = golden_section(try_value, t, trials, values, at, &value, &losses[1], error);
+  *t->parameter = clear ? parameter_of(t, value) : before;
   if (status == CAROM_OK && clear) return decide(t, 1, &before, losses, error);
   *t->parameter = before;
   return status;
@@ -244,7 +220,7 @@ static carom_status search_properties(search *s, bool restitution, carom_error *
   carom_status status = CAROM_OK;
   for (int k = 0; k < s->touches.property_count && status == CAROM_OK; k++) {
     if (s->tried[k] == 0) continue;
-    const trial t = trial_of(s, k, restitution);
+    trial t = trial_of(s, k, restitution);
     status = restitution ? search_value(&t, RESTITUTION_TRIALS, RESTITUTIONS, error)
                          : search_value(&t, FRICTION_TRIALS, FRICTIONS, error);
   }
@@ -256,7 +232,7 @@ static carom_status search_properties(search *s, bool restitution, carom_error *
 enum { OF_FRICTION, OF_RESTITUTION };
 
 static carom_status try_pair(void *user, const double at[2], double *loss, carom_error *error) {
-  const trial *pair = user;
+  trial *pair = user;
   *pair[OF_FRICTION].parameter = friction_of(at[0]);
   return try_value(&pair[OF_RESTITUTION], at[1], loss, error);
 }
@@ -304,64 +280,141 @@ static carom_status search_pairs(search *s, carom_error *error) {
 
 /* ---- the scale of mass ----------------------------------------------------------------------- */
 
-/* Where masses and potential are multiplied: the parts of the parameters that scale the potential. */
-typedef struct potential_parts {
-  int starts[2], counts[2];
-} potential_parts;
-
-static potential_parts parts_of(const carom_model *m) {
-  const int elastic = 2 * m->potential.elastic_count, output = m->options.hidden_size + 1;
-  return (potential_parts){{m->network, m->parameter_count - output}, {elastic, output}};
-}
-
 static void multiply(double *values, int count, double factor) {
   for (int i = 0; i < count; i++) values[i] *= factor;
 }
 
 /* (m, V) -> factor (m, V): the same motion between contacts, where M^-1 grad V counts alone */
 static void scale_parameters(carom_model *m, double factor) {
-  const potential_parts p = parts_of(m);
+  const potential_parts p = model_potential_parts(m);
   for (int i = 0; i < m->system->body_count; i++) m->parameters[m->mass + i] += log(factor);
   for (int k = 0; k < 2; k++) multiply(m->parameters + p.starts[k], p.counts[k], factor);
 }
 
 // the gradient by what multiplies the potential falls by the factor
 static void scale_moments(const carom_model *m, adamw *optimizer, double factor) {
-  const potential_parts p = parts_of(m);
+  const potential_parts p = model_potential_parts(m);
   for (int k = 0; k < 2; k++) {
     multiply(optimizer->m + p.starts[k], p.counts[k], 1 / factor);
     multiply(optimizer->v + p.starts[k], p.counts[k], 1 / (factor * factor));
   }
 }
 
+/* What is tried: masses and potential, or the epsilon that is learned, by one factor, and 1 + e of all
+ * restitutions by another. A frictionless contact of inverse mass a leaves with (1 + e) a / (a + epsilon) - 1 of
+ * its speed: that is how a restitution makes up for an epsilon. */
+typedef struct scaling {
+  search *search;
+  int count;
+  int sample[MOST_TRIED]; /* [count] of the chunks with a contact */
+  double scale;
+} scaling;
+
+static double epsilon_of(const carom_model *m) {
+  const double p = m->parameters[m->regularizer];
+  return p > 30 ? p : log1p(exp(p));
+}
+
+// to the beginning of the search, times both factors
+static void set_scaling(const search *s, double scale, double bounce) {
+  carom_model *m = s->model;
+  memcpy(m->parameters, s->kept, sizeof(double) * (size_t)m->parameter_count);
+  if (m->regularizer < 0)
+    scale_parameters(m, scale);
+  else
+    m->parameters[m->regularizer] = log(expm1(scale * epsilon_of(m)));
+  for (int k = 0; k < m->property_count; k++) {
+    if (s->tried[k] == 0) continue;
+    double *parameter = &m->parameters[m->restitution + k];
+    const double value = bounce * (1 + restitution_of(*parameter)) - 1;
+    *parameter = restitution_parameter(fmin(fmax(value, 0), 1));
+  }
+}
+
+/* No farther in one search: while the potential is still rough, the least loss lies anywhere. A place beyond has
+ * the loss of the border. */
+static double scale_of(double logarithm) { return fmin(fmax(exp(logarithm), 0.03), 30); }
+
+static carom_status try_scaling(void *user, const double at[2], double *loss, carom_error *error) {
+  const scaling *t = user;
+  set_scaling(t->search, scale_of(at[0]), at[1]);
+  return loss_of_chunks(t->search->model, t->search->observed, t->count, t->sample, loss, error);
+}
+
+static carom_status try_bounce(void *user, double bounce, double *loss, carom_error *error) {
+  const double at[2] = {log(((const scaling *)user)->scale), bounce};
+  return try_scaling(user, at, loss, error);
+}
+
+static void note_scaling(search *s, double scale, int chunks, double before, double after) {
+  const carom_model *m = s->model;
+  const bool learned = m->regularizer >= 0;
+  const double from = learned ? epsilon_of(m) / scale : 1;
+  move *made = &s->moves[s->move_count++];
+  *made = (move){.shown = {.from = from,
+                           .to = scale * from,
+                           .chunks = chunks,
+                           .loss_before = before,
+                           .loss_after = after},
+                 .entry = learned ? m->regularizer : -1,
+                 .before = learned ? s->kept[m->regularizer] : 0};
+  snprintf(made->shown.name, sizeof made->shown.name, learned ? "regularizer" : "mass_scale");
+  for (int k = 0; k < m->property_count; k++) {
+    const trial t = trial_of(s, k, true);
+    if (*t.parameter == s->kept[t.entry]) continue;
+    note_move(&t, s->kept[t.entry], before, after);
+    s->moves[s->move_count - 1].linked = true;
+  }
+}
+
+/* The best scale with the restitutions that belong to it: on a sample, then by a simplex along the valley. at:
+ * logarithm of the one, factor on the others. */
+static carom_status find_scaling(scaling *t, double at[2], double *loss, carom_error *error) {
+  enum { EVALUATIONS = 40 };
+  carom_status status = CAROM_OK;
+  for (int k = 0; k < SCALE_TRIALS && status == CAROM_OK; k++) {
+    double value, bounce;
+    int best;
+    t->scale = SCALES[k];
+    status = best_of(try_bounce, t, BOUNCE_TRIALS, BOUNCES, &best, &value, error);
+    if (status == CAROM_OK)
+      status = golden_section(try_bounce, t, BOUNCE_TRIALS, BOUNCES, best, &bounce, &value, error);
+    if (status != CAROM_OK || value >= *loss) continue;
+    *loss = value;
+    at[0] = log(t->scale);
+    at[1] = bounce;
+  }
+  const double step[2] = {at[0] < 0 ? -0.5 : 0.5, 0.01};
+  return status == CAROM_OK ? simplex_minimise(try_scaling, t, step, EVALUATIONS, at, loss, error)
+                            : status;
+}
+
 // where the motion depends on the scale at all; nothing has moved before it
 static carom_status search_scale(search *s, carom_error *error) {
   carom_model *m = s->model;
   const chunk_list *felt = &s->touches.lists[s->touches.property_count];
-  if (m->options.contact != CAROM_CMR || m->regularizer >= 0 || felt->count == 0) return CAROM_OK;
-  const size_t bytes = sizeof(double) * (size_t)m->parameter_count;
-  double before, best, factor = 1;
-  carom_status status = loss_of_chunks(m, s->observed, felt->count, felt->items, &before, error);
-  best = CLEAR_GAIN * before;
-  for (int k = 0; k < SCALE_TRIALS && status == CAROM_OK; k++) {
-    double loss;
-    scale_parameters(m, SCALES[k]);
-    status = loss_of_chunks(m, s->observed, felt->count, felt->items, &loss, error);
-    memcpy(m->parameters, s->kept, bytes);
-    if (status != CAROM_OK || loss >= best) continue;
-    best = loss;
-    factor = SCALES[k];
+  if (m->options.contact != CAROM_CMR || felt->count == 0) return CAROM_OK;
+  scaling t = {.search = s, .count = felt->count < MOST_TRIED ? felt->count : MOST_TRIED};
+  for (int k = 0; k < t.count; k++)
+    t.sample[k] = felt->items[spread_index(k, t.count, felt->count)];
+  const double as_it_is[2] = {0, 1};
+  double at[2] = {0, 1}, before = INFINITY, after = INFINITY, best = INFINITY;
+  carom_status status = try_scaling(&t, as_it_is, &before, error);
+  if (status == CAROM_OK) status = find_scaling(&t, at, &best, error);
+  const bool clear = status == CAROM_OK && best < CLEAR_GAIN * before;
+  // all chunks that feel it must agree
+  if (clear) {
+    set_scaling(s, 1, 1);
+    status = loss_of_chunks(m, s->observed, felt->count, felt->items, &before, error);
+    set_scaling(s, scale_of(at[0]), at[1]);
+    if (status == CAROM_OK)
+      status = loss_of_chunks(m, s->observed, felt->count, felt->items, &after, error);
   }
-  if (status != CAROM_OK || factor == 1) return status;
-  scale_parameters(m, factor);
-  s->moves[s->move_count++] = (move){.shown = {.name = "mass_scale",
-                                               .from = 1,
-                                               .to = factor,
-                                               .chunks = felt->count,
-                                               .loss_before = before,
-                                               .loss_after = best},
-                                     .entry = -1};
-  return CAROM_OK;
+  if (status == CAROM_OK && clear && after < CLEAR_GAIN * before)
+    note_scaling(s, scale_of(at[0]), felt->count, before, after);
+  else
+    memcpy(m->parameters, s->kept, sizeof(double) * (size_t)m->parameter_count);
+  return status;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -371,12 +424,15 @@ static carom_status training_loss(const search *s, double *loss, carom_error *er
 }
 
 static void undo_last(search *s) {
-  const move *last = &s->moves[--s->move_count];
   carom_model *m = s->model;
-  if (last->entry >= 0)
-    m->parameters[last->entry] = last->before;
-  else // the first one of all
-    memcpy(m->parameters, s->kept, sizeof(double) * (size_t)m->parameter_count);
+  for (bool linked = true; linked;) {
+    const move *last = &s->moves[--s->move_count];
+    linked = last->linked;
+    if (last->entry >= 0)
+      m->parameters[last->entry] = last->before;
+    else // the first one of all
+      memcpy(m->parameters, s->kept, sizeof(double) * (size_t)m->parameter_count);
+  }
 }
 
 // exchanges the parameters with those of the beginning

@@ -22,8 +22,10 @@
  * bottom, which neither leads along: where each contact has its own, both are then tried together.
  *
  * CMr has one more such number. Motion alone does not tell masses from the scale of the potential,
- * but epsilon in A + epsilon I weighs the less the smaller the masses are: their common scale is
- * searched too, where epsilon is not learned itself.
+ * but epsilon in A + epsilon I weighs the less the smaller the masses are. Restitutions make up for it: at
+ * one scale the best ones are not those at another, and either alone stands at the bottom of a valley. So
+ * the common scale of masses and potential, or epsilon where that is learned itself, is searched together
+ * with a factor on 1 + e of all restitutions.
  *
  * A search depends on the model's parameters and the chunks alone: it keeps no state. */
 #ifndef CAROM_LEARN_PROPERTY_SEARCH_H
@@ -43,7 +45,7 @@ typedef struct search_result {
   double loss_before, loss_after; /* of the training data; NaN where nothing was to be moved */
 } search_result;
 
-/* Tries the scale of mass (CMr), every restitution, every friction, then pairs of them. A property
+/* Tries the scale of mass or epsilon (CMr) with restitutions, every restitution, every friction, then pairs of them. A property
  * that moves takes up descent without its old momentum. Contact programs of trials count in no
  * report: what is kept is met again by the training. After an error everything is as it was. */
 carom_status property_search_run(carom_model *model, const observations *observed, adamw *optimizer,

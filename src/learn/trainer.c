@@ -286,14 +286,23 @@ static carom_status take_step(carom_trainer *t, int count, const int *indices, d
   const carom_trainer_options *o = &t->options;
   const carom_model *m = t->model;
   const int elastic = m->constant >= 0 ? 2 * m->potential.elastic_count : 0;
+  // a step is as long as the rate, however large the parameter: what the potential is proportional to would
+  // be shaken where a search has made masses and potential small
+  const potential_parts scaled = model_potential_parts(m);
+  const double scale = model_mass_scale(m);
+  const adamw_part parts[2] = {{scaled.starts[0], scaled.counts[0], scale},
+                               {scaled.starts[1], scaled.counts[1], scale}};
   // masses, contact properties and the elasticity stand before the weights
   const adamw_options how = {.rate = rate,
                              .first_count = m->network + elastic,
                              .first_rate = rate * o->property_rate,
+                             .part_count = scale < 1 ? 2 : 0,
+                             .parts = parts,
                              .beta1 = o->beta1,
                              .beta2 = o->beta2,
                              .epsilon = o->epsilon,
-                             .weight_decay = o->weight_decay};
+                             .weight_decay = o->weight_decay,
+                             .threads = m->training.batch.thread_count};
   // the bias of the potential's output layer adds a constant to it: there is nothing to learn about it,
   // and it does not decay
   const double kept = m->constant >= 0 ? m->parameters[m->constant] : 0;
@@ -461,6 +470,17 @@ static carom_status compare_ranks(const carom_trainer *t, carom_error *error) {
                    t->state.epochs_done + 1);
 }
 
+/* By how much the loss of an epoch may be above the lowest and still be as good. Without noise nothing is. With
+ * noise the loss of so many numbers, a mean of squares of normal ones, has a standard error, and the lowest of
+ * hundreds of epochs is low by luck, while later epochs, at lower rates, are nearer to the minimum: the rule of
+ * one standard error (Breiman and others). */
+static double best_margin(const carom_trainer *t) {
+  if (!t->estimated.on) return 0;
+  const carom_chunks *chunks =
+      t->dataset->validation.count > 0 ? &t->dataset->validation : &t->dataset->train;
+  return sqrt(2.0 / ((double)chunks->count * chunks->states * t->estimated.shape.size));
+}
+
 // closes the epoch under way: the state is that of the next one's beginning
 static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   training_state *s = &t->state;
@@ -473,11 +493,17 @@ static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   carom_report_add(&result->report, &s->report);
   const bool validated = t->dataset->validation.count > 0;
   const double judged = validated ? result->validation_loss : result->loss;
-  result->best = judged < s->best_loss;
+  const double lowest = s->lowest_epoch > 0 ? s->lowest_loss : s->best_loss;
+  const bool lower = judged < lowest;
+  result->best = lower || judged < lowest + best_margin(t);
   *s = (training_state){.epochs_done = result->epoch,
                         .warm = s->warm,
                         .best_loss = result->best ? judged : s->best_loss,
-                        .best_epoch = result->best ? result->epoch : s->best_epoch};
+                        .best_epoch = result->best ? result->epoch : s->best_epoch,
+                        .lowest_loss = lower ? judged : lowest,
+                        .lowest_epoch = lower                 ? result->epoch
+                                        : s->lowest_epoch > 0 ? s->lowest_epoch
+                                                              : s->best_epoch};
 }
 
 static double seconds_now(void) {
@@ -542,10 +568,11 @@ static bool within_tolerance(const carom_trainer *t) {
   return t->options.tolerance > 0 && t->state.best_loss <= t->options.tolerance;
 }
 
-/* Whether as many epochs as the training has patience for have passed since the best. */
+/* Whether as many epochs as the training has patience for have passed since the lowest loss. */
 static bool stands_still(const carom_trainer *t) {
   const training_state *s = &t->state;
-  return t->options.patience > 0 && s->epochs_done - s->best_epoch >= t->options.patience;
+  const int last = s->lowest_epoch > 0 ? s->lowest_epoch : s->best_epoch;
+  return t->options.patience > 0 && s->epochs_done - last >= t->options.patience;
 }
 
 carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback, void *user,

@@ -29,6 +29,8 @@ typedef struct training_state {
   carom_warm_start warm;                        /* before the first epoch */
   double best_loss;                             /* INFINITY before the first epoch has ended */
   int best_epoch;                               /* 0 before that, and of the warm start */
+  double lowest_loss; /* which may be that of another epoch, where states are estimated */
+  int lowest_epoch;   /* 0 before that, and in files of earlier versions: the best one */
 } training_state;
 
 struct carom_trainer {

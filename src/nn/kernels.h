@@ -31,7 +31,8 @@ typedef struct product_single {
 } product_single;
 
 /* Functions for one kind of processor. Numbers of a packed b [k][n] whose element (p, j) stands at
- * b[p * row + j * column]: packed_*; softplus: h = log(1 + e^a), s = logistic(a), within 2 ulp. */
+ * b[p * row + j * column]: packed_*; softplus: h = log(1 + e^a), s = logistic(a), within 2 ulp; h may be NULL, which
+ * takes half the time. */
 typedef struct nn_kernels {
   const char *name;
   size_t (*packed_double)(int n, int k);

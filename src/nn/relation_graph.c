@@ -45,13 +45,33 @@ static void add_to_body(graph_builder *b, const body *receiver, relation r) {
   }
 }
 
+/* Relations of every body of a chain with every contact of it grow with the square of its length: no more points
+ * than these are tied together. */
+enum { MAX_TIED = 32 };
+
+// from a point to all points of a body and of those that joints tie to it
+static void add_to_tied(graph_builder *b, int receiver, relation r) {
+  const carom_system *s = b->system;
+  const int home = s->point_assembly[s->bodies[receiver].first_point];
+  if (home < 0 || s->assemblies[home].point_count > MAX_TIED) {
+    add_to_body(b, &s->bodies[receiver], r);
+    return;
+  }
+  const assembly *tied = &s->assemblies[home];
+  for (int k = 0; k < tied->point_count; k++) {
+    r.receiver = tied->points[k];
+    add(b, r);
+  }
+}
+
 static void add_pairs(graph_builder *b) {
   const carom_system *s = b->system;
   for (int i = 0; s->pair_contacts && i < s->body_count; i++) {
     for (int j = i + 1; s->bodies[i].shape == SHAPE_BALL && j < s->body_count; j++) {
       const body *one = &s->bodies[i], *other = &s->bodies[j];
       if (other->shape != SHAPE_BALL) continue;
-      relation r = {.plane = -1, .property = system_pair_property(s, i, j)};
+      relation r = {.plane = -1, .property = system_pair_property(s, i, j), .ends = 2, .arm = 1};
+      r.touch = (contact_id){CONTACT_PAIR, i, j, 0, r.property};
       r.sender = other->first_point;
       add_to_body(b, one, r);
       r.sender = one->first_point;
@@ -64,9 +84,16 @@ static void add_pairs(graph_builder *b) {
 static void add_planes(graph_builder *b) {
   const carom_system *s = b->system;
   for (int i = 0; i < s->body_count; i++)
-    for (int k = 0; s->bodies[i].shape != SHAPE_NONE && k < s->plane_count; k++)
-      add_to_body(b, &s->bodies[i],
-                  (relation){.sender = -1, .plane = k, .property = system_plane_property(s, i, k)});
+    for (int k = 0; s->bodies[i].shape != SHAPE_NONE && k < s->plane_count; k++) {
+      relation r = {.sender = -1,
+                    .plane = k,
+                    .property = system_plane_property(s, i, k),
+                    .ends = 2,
+                    .arm = 1};
+      const bool ball = s->bodies[i].shape == SHAPE_BALL;
+      r.touch = (contact_id){ball ? CONTACT_BALL_PLANE : CONTACT_POINT_PLANE, i, k, 0, r.property};
+      add_to_tied(b, i, r);
+    }
 }
 
 /* Ends of a tie: the points that it hangs on, and a place of the world. */
@@ -90,11 +117,14 @@ static void tie_add(tie *t, const combination *arm, int dimension) {
   for (int i = 0; i < dimension; i++) t->place[i] = -arm->constant[i] / sum;
 }
 
-// each end to each other one; points of one body only if `internal`
-static void add_tie(graph_builder *b, const tie *t, int property, bool internal) {
+// each end to each other one, as `like` has the rest; points of one body only if `internal`
+static void add_tie(graph_builder *b, const tie *t, relation like, bool internal) {
   const int *of = b->system->point_body;
   for (int i = 0; i < t->count; i++) {
-    relation r = {.receiver = t->point[i], .sender = -1, .plane = -1, .property = property};
+    relation r = like;
+    r.receiver = t->point[i];
+    r.sender = r.plane = -1;
+    r.ends = t->count + t->fixed;
     memcpy(r.place, t->place, sizeof r.place);
     if (t->fixed) add(b, r);
     memset(r.place, 0, sizeof r.place);
@@ -106,13 +136,35 @@ static void add_tie(graph_builder *b, const tie *t, int property, bool internal)
   }
 }
 
+static bool same_segment(const combination *a, const combination *b) {
+  if (a->count != b->count) return false;
+  for (int k = 0; k < a->count; k++)
+    if (a->point[k] != b->point[k] || a->weight[k] != b->weight[k]) return false;
+  return true;
+}
+
+/* The length of the segment before a bend, where the scene bounds it on both sides; else 1. */
+static double bend_arm(const carom_system *s, const limit *bend) {
+  for (int k = 0; k < s->limit_count; k++) {
+    const limit *of = &s->limits[k];
+    if (of->kind == LIMIT_STRETCH && isfinite(of->high) && of->low > 0 &&
+        same_segment(&of->segment, &bend->segment))
+      return (of->low + of->high) / 2;
+  }
+  return 1;
+}
+
 static void add_limits(graph_builder *b) {
   const carom_system *s = b->system;
   for (int k = 0; k < s->limit_count; k++) {
+    const limit *l = &s->limits[k];
+    const relation like = {.property = l->property,
+                           .touch = {CONTACT_LIMIT, k, 0, 0, l->property},
+                           .arm = l->kind == LIMIT_BEND ? bend_arm(s, l) : 1};
     tie ends = {0};
-    tie_add(&ends, &s->limits[k].segment, s->dimension);
-    if (s->limits[k].kind == LIMIT_BEND) tie_add(&ends, &s->limits[k].next_segment, s->dimension);
-    add_tie(b, &ends, s->limits[k].property, false);
+    tie_add(&ends, &l->segment, s->dimension);
+    if (l->kind == LIMIT_BEND) tie_add(&ends, &l->next_segment, s->dimension);
+    add_tie(b, &ends, like, false);
   }
 }
 
@@ -121,26 +173,29 @@ static void add_constraints(graph_builder *b) {
   for (int k = 0; k < s->constraint_count; k++) {
     tie ends = {0};
     tie_add(&ends, &s->constraints[k].arm, s->dimension);
-    add_tie(b, &ends, -1, s->constraints[k].internal_of >= 0);
+    add_tie(b, &ends, (relation){.property = -1}, s->constraints[k].internal_of >= 0);
   }
 }
 
 /* Order: receiver, contacts before constraints, sender. Equal ones are twins. */
 static int compare_ends(const relation *a, const relation *b) {
-  const int left[] = {a->receiver, a->property < 0, a->sender, a->plane};
-  const int right[] = {b->receiver, b->property < 0, b->sender, b->plane};
-  for (int k = 0; k < 4; k++)
+  const int left[] = {a->receiver, a->property < 0, a->sender, a->plane,
+                      a->plane >= 0 ? a->touch.first : 0};
+  const int right[] = {b->receiver, b->property < 0, b->sender, b->plane,
+                       b->plane >= 0 ? b->touch.first : 0};
+  for (int k = 0; k < 5; k++)
     if (left[k] != right[k]) return left[k] < right[k] ? -1 : 1;
   for (int i = 0; i < MAX_DIMENSION; i++)
     if (a->place[i] != b->place[i]) return a->place[i] < b->place[i] ? -1 : 1;
   return 0;
 }
 
-// of twins the one with the least property is first
+// of twins the one whose tie has the fewest ends is first, then the one with the least property
 static int compare(const void *a, const void *b) {
   const relation *left = a, *right = b;
   const int order = compare_ends(left, right);
   if (order != 0) return order;
+  if (left->ends != right->ends) return left->ends < right->ends ? -1 : 1;
   return (left->property > right->property) - (left->property < right->property);
 }
 

@@ -2,13 +2,14 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "nn/relation_touch.h"
 #include "physics/potential.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of a relation's input behind the difference of two states: two attributes of each end, three of
- * the relation; and of an object's behind its state: two attributes, then the force if it is known. */
+/* Numbers of a relation's input behind the difference of two states and what touches: two attributes of each
+ * end, three of the relation; and of an object's behind its state: two attributes, then the force if it is known. */
 enum { RELATION_EXTRA = 7, OBJECT_EXTRA = 2 };
 
 static const velocity_network *network_of(const velocity_change *self) {
@@ -111,12 +112,16 @@ static double point_radius(const velocity_network *n, int point) {
 
 /* What one change keeps. Arrays of numbers are of the network's own arithmetic. */
 typedef struct change_record {
-  int *rows;    /* [1 + count] how many samples it acted on, and which */
-  double *x;    /* [count][D] where forces are known */
-  void *inputs; /* of P, or of R: [rows][...] */
+  int *rows; /* [1 + count] how many samples it acted on, and which */
+  int *
+      felt; /* [1 + count relations] how many relations R saw, and which: k relations + i of sample k */
+  double *x, *v; /* [count][D] */
+  void *inputs;  /* of P, or of R: [rows][...] */
   void *kept;
+  void *effects;       /* of R: [rows][EFFECT_SIZE] */
   void *object_inputs; /* of O: [points][...] */
   void *object_kept;
+  void *output; /* of P or O: [samples][D] */
   size_t bytes; /* of all */
 } change_record;
 
@@ -141,11 +146,15 @@ static change_record record_at(const velocity_network *n, int count, void *memor
   const size_t state = (size_t)count * (size_t)n->system->coordinate_count;
   change_record r = {0};
   r.rows = take(memory, &r.bytes, sizeof(int) * ((size_t)count + 1));
-  r.x = take(memory, &r.bytes, knows_force(n) ? sizeof(double) * state : 0);
+  r.felt = take(memory, &r.bytes, has_objects(n) ? sizeof(int) * ((size_t)first + 1) : 0);
+  r.x = take(memory, &r.bytes, sizeof(double) * state);
+  r.v = take(memory, &r.bytes, sizeof(double) * state);
   r.inputs =
       take(memory, &r.bytes, size_multiply((size_t)first, real * (size_t)n->perceptron.input_size));
   r.kept = take(memory, &r.bytes, size_multiply(dense_kept_count(&n->perceptron, first), real));
+  r.output = take(memory, &r.bytes, size_multiply(state, real));
   if (objects == 0) return r;
+  r.effects = take(memory, &r.bytes, size_multiply((size_t)first, real * EFFECT_SIZE));
   r.object_inputs =
       take(memory, &r.bytes, size_multiply((size_t)objects, real * (size_t)n->object.input_size));
   r.object_kept =
@@ -157,19 +166,58 @@ static size_t network_record_bytes(const velocity_change *self, int count) {
   return record_at(network_of(self), count, NULL).bytes;
 }
 
-/* What a change is computed of, or its cotangents: q, w, and of each point inverse mass and force. */
+/* What a change is computed of, or its cotangents: q, w, of each point inverse mass and force, and what
+ * relations see of their contacts. */
 typedef struct seen_states {
   double *q, *w;        /* [count][D] */
   double *inverse_mass; /* [points] */
   double *force;        /* [count][D], NULL where it is not known */
+  double *touch;        /* [count][relations][touch_size]; of constraints 0, but near */
 } seen_states;
+
+static int touch_size(const velocity_network *n) { return TOUCH_VELOCITY + n->system->dimension; }
 
 static seen_states seen_make(const velocity_network *n, int count, arena *scratch) {
   const int size = count * n->system->coordinate_count;
   return (seen_states){.q = arena_zeros(scratch, size),
                        .w = arena_zeros(scratch, size),
                        .inverse_mass = arena_zeros(scratch, n->system->point_count),
-                       .force = knows_force(n) ? arena_zeros(scratch, size) : NULL};
+                       .force = knows_force(n) ? arena_zeros(scratch, size) : NULL,
+                       .touch = arena_zeros(scratch, count * n->graph.count * touch_size(n))};
+}
+
+static touch_units units_of(const velocity_network *n) {
+  return (touch_units){.speed = n->speed, .dt = n->dt, .ahead = n->base.whole_step};
+}
+
+/* Of the samples that the change acts on. */
+static void see_contacts(const velocity_network *n, const change_record *r, double *touch,
+                         arena *scratch) {
+  const touch_units units = units_of(n);
+  const int size = n->system->coordinate_count, each = n->graph.count;
+  for (int k = 0; k < r->rows[0]; k++)
+    for (int i = 0, sample = r->rows[1 + k]; i < each; i++) {
+      const relation *of = &n->graph.items[i];
+      double *out = touch + (sample * each + i) * touch_size(n);
+      if (of->property < 0)
+        out[TOUCH_NEAR] = 1;
+      else
+        relation_touch(n->system, of, &units, r->x + sample * size, r->v + sample * size, out,
+                       scratch);
+    }
+}
+
+static void see_contacts_vjp(const velocity_network *n, const change_record *r,
+                             const double *touch_bar, double *x_bar, double *v_bar,
+                             arena *scratch) {
+  const touch_units units = units_of(n);
+  const int size = n->system->coordinate_count, each = n->graph.count;
+  for (int k = 0; k < r->rows[0]; k++)
+    for (int i = 0, sample = r->rows[1 + k]; i < each; i++)
+      if (n->graph.items[i].property >= 0)
+        relation_touch_vjp(n->system, &n->graph.items[i], &units, r->x + sample * size,
+                           r->v + sample * size, touch_bar + (sample * each + i) * touch_size(n),
+                           x_bar + sample * size, v_bar + sample * size, scratch);
 }
 
 /* ---- the networks in double and in single precision ------------------------------------------ */
@@ -205,12 +253,14 @@ static void network_apply(const velocity_change *self, const mechanics *m, int c
   map_bodies(n, count, n->length, x, seen.q, see);
   map_bodies(n, count, n->speed, v, seen.w, see);
   inverse_masses(n, m, seen.inverse_mass);
+  memcpy(r.x, x, sizeof(double) * (size_t)size);
+  memcpy(r.v, v, sizeof(double) * (size_t)size);
+  note_rows(count, acts, r.rows);
+  see_contacts(n, &r, seen.touch, scratch);
   if (knows_force(n)) {
-    memcpy(r.x, x, sizeof(double) * (size_t)size);
     scene_potential.gradient(&scene_potential, m, count, x, seen.force, NULL, scratch);
     for (int i = 0; i < size; i++) seen.force[i] *= -n->force_unit;
   }
-  note_rows(count, acts, r.rows);
   (n->single ? single_forward : double_forward)(n, m, count, &seen, &r, change, scratch);
   // v += S T^-1 change
   map_bodies(n, count, n->speed, change, v, act);
@@ -236,6 +286,7 @@ static void network_apply_vjp(const velocity_change *self, const mechanics *m, i
                                  theta_bar, scratch);
   }
   if (has_objects(n)) inverse_masses_vjp(n, m, bars.inverse_mass, theta_bar);
+  see_contacts_vjp(n, &r, bars.touch, x_bar, v_bar, scratch);
   map_bodies(n, count, n->length, bars.q, x_bar, see_vjp);
   map_bodies(n, count, n->speed, bars.w, v_bar, see_vjp);
   arena_restore(scratch, mark);
@@ -248,6 +299,12 @@ enum { PERCEPTRON_LAYERS = 3, RELATION_LAYERS = 4, OBJECT_LAYERS = 1 };
 
 static int default_width(carom_baseline kind) {
   return kind == CAROM_BASELINE_MLP_CLNN ? 256 : kind == CAROM_BASELINE_IN_CLNN ? 150 : 300;
+}
+
+/* Possible contacts that P sees: all, or none where they are too many. */
+static int seen_contacts(const velocity_network *n) {
+  enum { MOST_CONTACTS = 1024 };
+  return n->system->contact_count <= MOST_CONTACTS ? n->system->contact_count : 0;
 }
 
 velocity_network velocity_network_shape(const carom_system *system, carom_baseline kind,
@@ -264,12 +321,15 @@ velocity_network velocity_network_shape(const carom_system *system, carom_baseli
                         .kind = kind,
                         .length = 1,
                         .speed = 1,
+                        .dt = 1,
                         .mass_unit = 1};
   if (kind == CAROM_BASELINE_MLP_CLNN) {
-    n.perceptron = (dense_shape){2 * size, PERCEPTRON_LAYERS, width, size};
+    n.perceptron = (dense_shape){2 * size + seen_contacts(&n) * touch_size(&n), PERCEPTRON_LAYERS,
+                                 width, size};
     return n;
   }
-  n.perceptron = (dense_shape){2 * d + RELATION_EXTRA, RELATION_LAYERS, width, EFFECT_SIZE};
+  n.perceptron =
+      (dense_shape){2 * d + touch_size(&n) + RELATION_EXTRA, RELATION_LAYERS, width, EFFECT_SIZE};
   n.object = (dense_shape){(alone ? 3 : 2) * d + OBJECT_EXTRA + EFFECT_SIZE, OBJECT_LAYERS,
                            (2 * width + 2) / 3, d};
   return n;
@@ -291,8 +351,8 @@ size_t velocity_network_prepared_bytes(const velocity_network *n, bool single) {
 
 carom_status velocity_network_allocate(velocity_network *n, bool single, carom_error *error) {
   n->single = single;
-  carom_status status =
-      has_objects(n) ? relation_graph_make(&n->graph, n->system, error) : CAROM_OK;
+  const bool sees = has_objects(n) || seen_contacts(n) > 0;
+  carom_status status = sees ? relation_graph_make(&n->graph, n->system, error) : CAROM_OK;
   if (status != CAROM_OK) return status;
   n->prepared = size_allocate_zero(velocity_network_prepared_bytes(n, single), 1);
   if (n->prepared != NULL) return CAROM_OK;

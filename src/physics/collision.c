@@ -61,7 +61,7 @@ static double point_plane_gap(const carom_system *s, const body *b, int index, c
                               const double *x) {
   double position[MAX_DIMENSION] = {0};
   shape_point(s, b, index, x, position);
-  return vector_dot_small(p->normal, position, s->dimension) + p->offset;
+  return vector_dot_small(p->normal, position, s->dimension) + p->offset - b->rounding;
 }
 
 static int lowest_point(const carom_system *s, const body *b, const plane *p, const double *x,
@@ -289,22 +289,23 @@ static void add_point(contact *c, int point, double weight) {
   c->weight[c->point_count++] = weight;
 }
 
-/* The points of a body with the weights of its point at `lever` e_n from the centre, times sign. */
-static void add_ball_side(const carom_system *s, int body_index, double sign, double lever,
-                          const double *x, contact *c) {
+/* The points of a body with the weights of its point at `lever` e_n from the centre, or from the point with
+ * body coordinates `corner` where that is not NULL, times sign. */
+static void add_side(const carom_system *s, int body_index, double sign, double lever,
+                     const double *corner, const double *x, contact *c) {
   const body *b = &s->bodies[body_index];
   int d = s->dimension;
   if (!b->rigid) {
     add_point(c, b->first_point, sign);
     return;
   }
-  // c_k = lever e_n . (x_k - x_0); weights (1 - sum c, c_1, ..., c_d)
+  // c_k = corner_k + lever e_n . (x_k - x_0); weights (1 - sum c, c_1, ..., c_d)
   const double *x0 = x + b->first_point * d;
   double coordinate[MAX_DIMENSION], sum = 0;
   for (int k = 0; k < d; k++) {
     coordinate[k] = 0;
     for (int i = 0; i < d; i++) coordinate[k] += c->frame[0][i] * (x0[(k + 1) * d + i] - x0[i]);
-    coordinate[k] *= lever;
+    coordinate[k] = lever * coordinate[k] + (corner != NULL ? corner[k] : 0);
     sum += coordinate[k];
   }
   add_point(c, b->first_point, sign * (1 - sum));
@@ -325,29 +326,35 @@ static void pair_geometry(const carom_system *s, const double *x, contact *c) {
     c->frame[0][i] = distance > 0 ? delta / distance : i == 0;
   }
   complete_frame(c->frame, d);
-  add_ball_side(s, c->id.first, -1, a->radius, x, c);
-  add_ball_side(s, c->id.second, 1, -b->radius, x, c);
+  add_side(s, c->id.first, -1, a->radius, NULL, x, c);
+  add_side(s, c->id.second, 1, -b->radius, NULL, x, c);
 }
 
-/* gap = n . p + offset, where p = centre - radius n for a ball, else a point of the shape; e_n = -n
- * points from the body into the wall. */
+/* The point of a shape that a contact is of, in body coordinates; NULL: the centre of a ball. */
+static const double *corner_of(const carom_system *s, const contact_id *id) {
+  const body *b = &s->bodies[id->first];
+  return id->kind == CONTACT_POINT_PLANE ? b->shape_points + id->detail * s->dimension : NULL;
+}
+
+// of the ball about that point
+static double radius_of(const carom_system *s, const contact_id *id) {
+  const body *b = &s->bodies[id->first];
+  return id->kind == CONTACT_POINT_PLANE ? b->rounding : b->radius;
+}
+
+/* gap = n . p + offset, where p = centre - radius n for a ball, else a point of the shape, lowered in the same
+ * way by what it is rounded by; e_n = -n points from the body into the wall. */
 static void plane_geometry(const carom_system *s, const double *x, contact *c) {
   int d = s->dimension;
   const body *b = &s->bodies[c->id.first];
   const plane *wall = &s->planes[c->id.second];
   for (int i = 0; i < d; i++) c->frame[0][i] = -wall->normal[i];
   complete_frame(c->frame, d);
-  if (c->id.kind == CONTACT_BALL_PLANE) {
+  if (c->id.kind == CONTACT_BALL_PLANE)
     c->gap = vector_dot_small(wall->normal, x + b->first_point * d, d) + wall->offset - b->radius;
-    add_ball_side(s, c->id.first, -1, b->radius, x, c);
-    return;
-  }
-  c->gap = point_plane_gap(s, b, c->id.detail, wall, x);
-  const double *coordinate = b->shape_points + c->id.detail * d;
-  double sum = 0;
-  for (int k = 0; k < d; k++) sum += coordinate[k];
-  add_point(c, b->first_point, sum - 1);
-  for (int k = 0; k < d; k++) add_point(c, b->first_point + k + 1, -coordinate[k]);
+  else
+    c->gap = point_plane_gap(s, b, c->id.detail, wall, x);
+  add_side(s, c->id.first, -1, radius_of(s, &c->id), corner_of(s, &c->id), x, c);
 }
 
 /* gap = high - |s| or |s| - low, e_n = s / |s| */
@@ -513,10 +520,11 @@ static double weight_cotangent(const contact *c, int d, const double *block_bar,
   return sum;
 }
 
-/* The reverse of add_ball_side, whose points begin at `at`; adds to the normal's cotangent. */
-static int ball_side_vjp(const carom_system *s, int body_index, double sign, double lever,
-                         const contact *c, int at, const double *x, const double *block_bar,
-                         double *normal_bar, double *x_bar) {
+/* The reverse of add_side, whose points begin at `at`; adds to the cotangents of the normal, of the lever and,
+ * where that is not NULL, of the corner. */
+static int side_vjp(const carom_system *s, int body_index, double sign, double lever,
+                    const contact *c, int at, const double *x, const double *block_bar,
+                    double *normal_bar, double *x_bar, double *lever_bar, double *corner_bar) {
   const body *b = &s->bodies[body_index];
   int d = s->dimension;
   if (!b->rigid) return at + 1;
@@ -524,9 +532,12 @@ static int ball_side_vjp(const carom_system *s, int body_index, double sign, dou
   double *x0_bar = x_bar + b->first_point * d;
   double centre_bar = weight_cotangent(c, d, block_bar, at);
   for (int k = 0; k < d; k++) {
-    // c_k = lever e_n . (x_k - x_0), weights sign * (1 - sum c, c_1, ...)
-    double bar = sign * lever * (weight_cotangent(c, d, block_bar, at + 1 + k) - centre_bar);
+    // c_k = corner_k + lever e_n . (x_k - x_0), weights sign * (1 - sum c, c_1, ...)
+    double along = sign * (weight_cotangent(c, d, block_bar, at + 1 + k) - centre_bar);
+    double bar = lever * along;
+    if (corner_bar != NULL) corner_bar[k] += along;
     for (int i = 0; i < d; i++) {
+      *lever_bar += along * c->frame[0][i] * (x0[(k + 1) * d + i] - x0[i]);
       normal_bar[i] += bar * (x0[(k + 1) * d + i] - x0[i]);
       x0_bar[(k + 1) * d + i] += bar * c->frame[0][i];
       x0_bar[i] -= bar * c->frame[0][i];
@@ -546,14 +557,21 @@ static void arm_cotangent(const contact *c, int d, double length, const double *
 }
 
 static void pair_vjp(const carom_system *s, const contact *c, const double *x,
-                     const double *block_bar, double gap_bar, double *x_bar) {
+                     const double *block_bar, double gap_bar, double *x_bar, double *theta_bar) {
   int d = s->dimension;
   const body *a = &s->bodies[c->id.first];
   const body *b = &s->bodies[c->id.second];
-  double normal_bar[MAX_DIMENSION] = {0}, arm_bar[MAX_DIMENSION] = {0};
+  double normal_bar[MAX_DIMENSION] = {0}, arm_bar[MAX_DIMENSION] = {0}, levers_bar[2] = {0, 0};
   normal_cotangent(c, d, block_bar, normal_bar);
-  int at = ball_side_vjp(s, c->id.first, -1, a->radius, c, 0, x, block_bar, normal_bar, x_bar);
-  ball_side_vjp(s, c->id.second, 1, -b->radius, c, at, x, block_bar, normal_bar, x_bar);
+  int at = side_vjp(s, c->id.first, -1, a->radius, c, 0, x, block_bar, normal_bar, x_bar,
+                    &levers_bar[0], NULL);
+  side_vjp(s, c->id.second, 1, -b->radius, c, at, x, block_bar, normal_bar, x_bar, &levers_bar[1],
+           NULL);
+  if (theta_bar != NULL) {
+    double *radius_bar = theta_bar + s->segments[CAROM_RADIUS].offset;
+    radius_bar[c->id.first] += levers_bar[0] - gap_bar;
+    radius_bar[c->id.second] -= levers_bar[1] + gap_bar;
+  }
   double distance = pair_distance(s, c->id.first, c->id.second, x);
   arm_cotangent(c, d, distance, normal_bar, gap_bar, arm_bar);
   for (int i = 0; i < d; i++) {
@@ -563,20 +581,33 @@ static void pair_vjp(const carom_system *s, const contact *c, const double *x,
 }
 
 static void plane_vjp(const carom_system *s, const contact *c, const double *x,
-                      const double *block_bar, double gap_bar, double *x_bar) {
+                      const double *block_bar, double gap_bar, double *x_bar, double *theta_bar) {
   int d = s->dimension;
   const body *b = &s->bodies[c->id.first];
   const plane *wall = &s->planes[c->id.second];
-  if (c->id.kind == CONTACT_BALL_PLANE) {
-    double unused[MAX_DIMENSION] = {0};
-    ball_side_vjp(s, c->id.first, -1, b->radius, c, 0, x, block_bar, unused, x_bar);
-    for (int i = 0; i < d; i++) x_bar[b->first_point * d + i] += gap_bar * wall->normal[i];
-    return;
+  const double *corner = corner_of(s, &c->id), *x0 = x + b->first_point * d;
+  double *x0_bar = x_bar + b->first_point * d;
+  double unused[MAX_DIMENSION] = {0}, corner_bar[MAX_DIMENSION] = {0}, lever_bar = 0;
+  side_vjp(s, c->id.first, -1, radius_of(s, &c->id), c, 0, x, block_bar, unused, x_bar, &lever_bar,
+           corner_bar);
+
+  // gap = normal . (x_0 + sum_k corner_k (x_k - x_0)) + offset - radius
+  double centre = 1;
+  for (int k = 0; corner != NULL && k < d; k++) {
+    centre -= corner[k];
+    for (int i = 0; i < d; i++) {
+      x0_bar[(k + 1) * d + i] += gap_bar * corner[k] * wall->normal[i];
+      corner_bar[k] += gap_bar * wall->normal[i] * (x0[(k + 1) * d + i] - x0[i]);
+    }
   }
-  // the weights of a body-fixed point are constant; gap = normal . (-sum_k weight_k x_k) + offset
-  for (int k = 0; k < c->point_count; k++)
-    for (int i = 0; i < d; i++)
-      x_bar[c->point[k] * d + i] -= gap_bar * c->weight[k] * wall->normal[i];
+  for (int i = 0; i < d; i++) x0_bar[i] += gap_bar * centre * wall->normal[i];
+
+  if (theta_bar == NULL) return;
+  theta_bar[s->segments[CAROM_OFFSET].offset + c->id.second] += gap_bar;
+  if (b->shape == SHAPE_RIM) return; // its points are not parameters
+  theta_bar[s->segments[CAROM_RADIUS].offset + c->id.first] += lever_bar - gap_bar;
+  double *to = theta_bar + s->segments[CAROM_CORNER].offset + (b->first_corner + c->id.detail) * d;
+  for (int k = 0; corner != NULL && k < d; k++) to[k] += corner_bar[k];
 }
 
 static void stretch_vjp(const carom_system *s, const contact *c, const double *block_bar,
@@ -665,11 +696,12 @@ static void bend_vjp(const carom_system *s, const contact *c, const double *x,
 }
 
 void contact_geometry_vjp(const carom_system *s, const contact *c, const double *x,
-                          const double *block_bar, double gap_bar, double *x_bar) {
+                          const double *block_bar, double gap_bar, double *x_bar,
+                          double *theta_bar) {
   switch (c->id.kind) {
-    case CONTACT_PAIR: pair_vjp(s, c, x, block_bar, gap_bar, x_bar); break;
+    case CONTACT_PAIR: pair_vjp(s, c, x, block_bar, gap_bar, x_bar, theta_bar); break;
     case CONTACT_BALL_PLANE:
-    case CONTACT_POINT_PLANE: plane_vjp(s, c, x, block_bar, gap_bar, x_bar); break;
+    case CONTACT_POINT_PLANE: plane_vjp(s, c, x, block_bar, gap_bar, x_bar, theta_bar); break;
     case CONTACT_LIMIT:
       if (s->limits[c->id.first].kind == LIMIT_BEND)
         bend_vjp(s, c, x, block_bar, gap_bar, x_bar);

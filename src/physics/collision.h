@@ -73,11 +73,13 @@ typedef struct contact {
 void contact_geometry(const carom_system *s, const contact_id *id, const double *x, contact *c,
                       arena *memory);
 
-/* x_bar += from the cotangents of the blocks [point_count][dimension * dimension] and of the gap.
+/* x_bar += and theta_bar += (radii, corners, places of planes; may be NULL) from the cotangents of the blocks
+ * [point_count][dimension * dimension] and of the gap.
  * Tangents are carried along with the normal without turning about it, dt = -(t.de_n) e_n, unless c->turns: what
  * a contact does depends on the frame only up to such a turn. */
 void contact_geometry_vjp(const carom_system *s, const contact *c, const double *x,
-                          const double *block_bar, double gap_bar, double *x_bar);
+                          const double *block_bar, double gap_bar, double *x_bar,
+                          double *theta_bar);
 
 /* The gap of one contact at x. Of a rim, id->detail becomes the point that is lowest there. */
 double contact_gap(const carom_system *s, contact_id *id, const double *x);

@@ -4,6 +4,7 @@
 
 #include "base/size.h"
 #include "base/vector.h"
+#include "physics/drag.h"
 
 /* Stage s evaluates at z + h sum_{r<s} advance_sr k_r; the step ends at z + h sum_s weight_s k_s. */
 typedef struct tableau {
@@ -21,7 +22,25 @@ static const tableau RK4_TABLEAU = {
 static const tableau EULER_TABLEAU = {1, {{0}}, {1}};
 
 static const tableau *tableau_of(carom_integrator method) {
-  return method == CAROM_RK4 ? &RK4_TABLEAU : &EULER_TABLEAU;
+  return method == CAROM_RK4 || method == CAROM_RK4_SECANT ? &RK4_TABLEAU : &EULER_TABLEAU;
+}
+
+/* Where in a substep rk4-secant takes its second gradient: two thirds, at which two values integrate a
+ * parabola exactly. Elsewhere a gradient belongs to each stage. */
+static const double SECANT_NODE = 2.0 / 3;
+
+static bool takes_secants(const integrator *in) { return in->method == CAROM_RK4_SECANT; }
+
+/* Gradients of the potential in a substep. */
+static int gradient_count(const integrator *in) {
+  return takes_secants(in) ? 2 : tableau_of(in->method)->stage_count;
+}
+
+/* How far along the secant a stage is: 0 at the first gradient, 1 at the second. */
+static double secant_share(const tableau *t, int stage) {
+  double time = 0;
+  for (int r = 0; r < stage; r++) time += t->advance[stage][r];
+  return time / SECANT_NODE;
 }
 
 static size_t potential_bytes(const integrator *in, int capacity) {
@@ -30,21 +49,27 @@ static size_t potential_bytes(const integrator *in, int capacity) {
 }
 
 size_t step_record_bytes(const integrator *in, int capacity) {
-  size_t stages = size_multiply((size_t)in->substeps, (size_t)tableau_of(in->method)->stage_count);
+  size_t stages = (size_t)tableau_of(in->method)->stage_count;
   size_t state = (size_t)in->mechanics->system->coordinate_count * sizeof(double);
   size_t sample = 2 * state + sizeof(dynamics_record) + dynamics_record_bytes(in->mechanics);
-  size_t stage = size_add(size_multiply((size_t)capacity, sample), potential_bytes(in, capacity));
-  return size_multiply(stages, size_add(stage, 4 * sizeof(void *)));
+  size_t stage = size_add(size_multiply((size_t)capacity, sample), 3 * sizeof(void *));
+  size_t gradient = size_add(potential_bytes(in, capacity), sizeof(void *));
+  size_t point = takes_secants(in) ? size_multiply((size_t)capacity, state) : 0;
+  size_t substep =
+      size_add(size_multiply(stages, stage), size_multiply((size_t)gradient_count(in), gradient));
+  return size_multiply((size_t)in->substeps, size_add(substep, size_add(point, sizeof(double *))));
 }
 
 step_record step_record_make(const integrator *in, int capacity, arena *memory) {
   int stage_count = in->substeps * tableau_of(in->method)->stage_count;
+  int gradients = in->substeps * gradient_count(in);
   int size = capacity * in->mechanics->system->coordinate_count;
   step_record record = {.capacity = capacity, .stage_count = stage_count};
   record.x = ARENA_ARRAY(memory, double *, stage_count);
   record.v = ARENA_ARRAY(memory, double *, stage_count);
   record.dynamics = ARENA_ARRAY(memory, dynamics_record *, stage_count);
-  record.potential = ARENA_ARRAY(memory, void *, stage_count);
+  record.potential = ARENA_ARRAY(memory, void *, gradients);
+  record.point = ARENA_ARRAY(memory, double *, in->substeps);
   size_t kept = potential_bytes(in, capacity);
   for (int s = 0; s < stage_count; s++) {
     record.x[s] = arena_doubles(memory, size);
@@ -52,8 +77,11 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
     record.dynamics[s] = ARENA_ARRAY(memory, dynamics_record, capacity);
     for (int i = 0; i < capacity; i++)
       record.dynamics[s][i] = dynamics_record_make(in->mechanics, memory);
-    record.potential[s] = kept > 0 ? arena_bytes(memory, kept) : NULL;
   }
+  for (int g = 0; g < gradients; g++)
+    record.potential[g] = kept > 0 ? arena_bytes(memory, kept) : NULL;
+  for (int k = 0; k < in->substeps; k++)
+    record.point[k] = takes_secants(in) ? arena_doubles(memory, size) : NULL;
   return record;
 }
 
@@ -61,27 +89,65 @@ static void add_scaled(double *y, double a, const double *x, int count) {
   for (int i = 0; i < count; i++) y[i] += a * x[i];
 }
 
-/* Evaluates the dynamics of all states at the record's stage. */
-static void evaluate_stage(const integrator *in, int count, step_record *record, int stage,
-                           arena *scratch) {
-  int d_size = in->mechanics->system->coordinate_count;
-  double *gradient = arena_doubles(scratch, count * d_size);
+/* The potential's gradient [count][D] at x, its record the given one of the step's. */
+static void evaluate_gradient(const integrator *in, int count, step_record *record, int index,
+                              const double *x, double *gradient, arena *scratch) {
   double start = stopwatch_read(record->watch);
-  in->potential->gradient(in->potential, in->mechanics, count, record->x[stage], gradient,
-                          record->potential[stage], scratch);
-  double middle = stopwatch_read(record->watch);
+  in->potential->gradient(in->potential, in->mechanics, count, x, gradient,
+                          record->potential[index], scratch);
+  if (record->watch != NULL) record->watch->potential += stopwatch_read(record->watch) - start;
+}
+
+/* Evaluates the dynamics of all states at the record's stage, from the potential's gradient there, to which
+ * controls are added. */
+static void evaluate_stage(const integrator *in, int count, step_record *record, int stage,
+                           double *gradient, arena *scratch) {
+  int d_size = in->mechanics->system->coordinate_count;
+  double start = stopwatch_read(record->watch);
   const step_controls *c = &record->controls;
   for (int i = 0; c->u != NULL && i < count; i++)
     controls_apply(in->mechanics->system, record->x[stage] + i * d_size,
                    c->u + (size_t)i * c->stride, gradient + i * d_size);
+  for (int i = 0; in->mechanics->drags && i < count; i++)
+    drag_apply(in->mechanics, record->v[stage] + i * d_size, gradient + i * d_size);
   for (int i = 0; i < count; i++)
     dynamics_eval(in->mechanics, in->dynamics, record->x[stage] + i * d_size,
                   record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
                   scratch);
-  if (record->watch != NULL) {
-    record->watch->potential += middle - start;
-    record->watch->dynamics += stopwatch_read(record->watch) - middle;
+  if (record->watch != NULL) record->watch->dynamics += stopwatch_read(record->watch) - start;
+}
+
+/* Where a secant ends: y = x + c h x' + (c h)^2 / 2 v' from the first stage, c = SECANT_NODE. */
+static void place_point(const integrator *in, int count, step_record *record, int substep,
+                        int first_stage) {
+  int size = in->mechanics->system->coordinate_count;
+  double ch = SECANT_NODE * in->dt / in->substeps, *y = record->point[substep];
+  vector_copy(y, record->x[first_stage], count * size);
+  for (int i = 0; i < count; i++) {
+    add_scaled(y + i * size, ch, record->dynamics[first_stage][i].velocity, size);
+    add_scaled(y + i * size, ch * ch / 2, record->dynamics[first_stage][i].acceleration, size);
   }
+}
+
+/* The gradient that stage s of a substep takes. secant [2]: the gradients of rk4-secant, filled at the first
+ * two stages: first + share (second - first). */
+static void stage_gradient(const integrator *in, int count, step_record *record, int substep, int s,
+                           double *const *secant, double *gradient, arena *scratch) {
+  const tableau *t = tableau_of(in->method);
+  int stage = substep * t->stage_count + s, index = substep * gradient_count(in);
+  int total = count * in->mechanics->system->coordinate_count;
+  if (!takes_secants(in)) {
+    evaluate_gradient(in, count, record, index + s, record->x[stage], gradient, scratch);
+    return;
+  }
+  if (s == 0) evaluate_gradient(in, count, record, index, record->x[stage], secant[0], scratch);
+  if (s == 1) {
+    place_point(in, count, record, substep, stage - 1);
+    evaluate_gradient(in, count, record, index + 1, record->point[substep], secant[1], scratch);
+  }
+  double share = secant_share(t, s);
+  vector_copy(gradient, secant[0], total);
+  for (int i = 0; s > 0 && i < total; i++) gradient[i] += share * (secant[1][i] - secant[0][i]);
 }
 
 /* The end of a substep of symplectic Euler, from its only stage:
@@ -116,10 +182,12 @@ static void finish_substep(const integrator *in, int count, const step_record *r
 
 /* z_s = z + h sum_{r<s} advance_sr k_r,  k_s = f(z_s) */
 static void substep(const integrator *in, int count, double *x, double *v, step_record *record,
-                    int first_stage, arena *scratch) {
+                    int index, arena *scratch) {
   const tableau *t = tableau_of(in->method);
-  int size = in->mechanics->system->coordinate_count;
+  int size = in->mechanics->system->coordinate_count, first_stage = index * t->stage_count;
   double h = in->dt / in->substeps;
+  double *gradient = arena_doubles(scratch, count * size), *secant[2] = {NULL, NULL};
+  for (int g = 0; takes_secants(in) && g < 2; g++) secant[g] = arena_doubles(scratch, count * size);
   for (int s = 0; s < t->stage_count; s++) {
     int stage = first_stage + s;
     vector_copy(record->x[stage], x, count * size);
@@ -130,7 +198,8 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
         add_scaled(record->x[stage] + i * size, t->advance[s][r] * h, before->velocity, size);
         add_scaled(record->v[stage] + i * size, t->advance[s][r] * h, before->acceleration, size);
       }
-    evaluate_stage(in, count, record, stage, scratch);
+    stage_gradient(in, count, record, index, s, secant, gradient, scratch);
+    evaluate_stage(in, count, record, stage, gradient, scratch);
   }
   finish_substep(in, count, record, first_stage, x, v);
 }
@@ -147,18 +216,27 @@ void integrator_replay(const integrator *in, int count, const step_record *recor
 void integrator_step(const integrator *in, int count, double *x, double *v, step_record *record,
                      arena *scratch) {
   arena_mark mark = arena_save(scratch);
-  int stages = tableau_of(in->method)->stage_count;
-  for (int k = 0; k < in->substeps; k++) substep(in, count, x, v, record, k * stages, scratch);
+  for (int k = 0; k < in->substeps; k++) substep(in, count, x, v, record, k, scratch);
   arena_restore(scratch, mark);
 }
 
-/* Cotangents of one stage: kx, kv of its derivatives; adds those of its state to sx, sv. */
+/* From the cotangent of a gradient of the potential at x: x_bar +=, potential_bar +=. */
+static void evaluate_gradient_vjp(const integrator *in, int count, const step_record *record,
+                                  int index, const double *x, const double *gradient_bar,
+                                  double *x_bar, double *potential_bar, arena *scratch) {
+  double start = stopwatch_read(record->watch);
+  in->potential->gradient_vjp(in->potential, in->mechanics, count, x, record->potential[index],
+                              gradient_bar, x_bar, potential_bar, scratch);
+  if (record->watch != NULL) record->watch->potential += stopwatch_read(record->watch) - start;
+}
+
+/* Cotangents of one stage: kx, kv of its derivatives; adds those of its state to sx, sv, and sets that of its
+ * gradient. */
 static void evaluate_stage_vjp(const integrator *in, int count, const step_record *record,
                                int stage, const double *kx_bar, const double *kv_bar,
                                double *sx_bar, double *sv_bar, double *theta_bar,
-                               double *potential_bar, arena *scratch) {
+                               double *gradient_bar, arena *scratch) {
   int size = in->mechanics->system->coordinate_count;
-  double *gradient_bar = arena_doubles(scratch, count * size);
   double start = stopwatch_read(record->watch);
   for (int i = 0; i < count; i++)
     dynamics_eval_vjp(in->mechanics, in->dynamics, record->v[stage] + i * size,
@@ -170,14 +248,10 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
     controls_apply_vjp(in->mechanics->system, record->x[stage] + i * size,
                        c->u + (size_t)i * c->stride, gradient_bar + i * size, sx_bar + i * size,
                        c->u_bar != NULL ? c->u_bar + (size_t)i * c->stride : NULL);
-  double middle = stopwatch_read(record->watch);
-  in->potential->gradient_vjp(in->potential, in->mechanics, count, record->x[stage],
-                              record->potential[stage], gradient_bar, sx_bar, potential_bar,
-                              scratch);
-  if (record->watch != NULL) {
-    record->watch->dynamics += middle - start;
-    record->watch->potential += stopwatch_read(record->watch) - middle;
-  }
+  for (int i = 0; i < count; i++)
+    drag_apply_vjp(in->mechanics, record->v[stage] + i * size, gradient_bar + i * size,
+                   sv_bar + i * size, theta_bar);
+  if (record->watch != NULL) record->watch->dynamics += stopwatch_read(record->watch) - start;
 }
 
 /* bar [count] += weight (k_x . x_bar + k_v . v_bar) of each sample, k the derivatives at a stage */
@@ -194,46 +268,100 @@ static void add_length_cotangent(const integrator *in, int count, const step_rec
   }
 }
 
-/* h_bar [count] += that of the substep's length, where it is not NULL. */
-static void substep_vjp(const integrator *in, int count, const step_record *record, int first_stage,
-                        double *x_bar, double *v_bar, double *theta_bar, double *potential_bar,
-                        double *h_bar, arena *scratch) {
+/* Cotangents inside a substep: of the derivatives at its stages, and of the gradients of rk4-secant. */
+typedef struct substep_bars {
+  double *kx[4], *kv[4]; /* [stage][count][D] */
+  double *secant[2];
+  double *x, *v;             /* of the state, in the end that before the substep */
+  double *theta, *potential; /* potential may be NULL */
+  double *h;                 /* [count] of the substep's length, or NULL */
+} substep_bars;
+
+/* Reverses place_point: y_bar goes to the state and to the derivatives at the first stage. */
+static void place_point_vjp(const integrator *in, int count, const step_record *record,
+                            int first_stage, const double *y_bar, const substep_bars *bars,
+                            const double *none) {
+  int total = count * in->mechanics->system->coordinate_count;
+  double c = SECANT_NODE, h = in->dt / in->substeps;
+  add_scaled(bars->x, 1, y_bar, total);
+  add_scaled(bars->kx[0], c * h, y_bar, total);
+  add_scaled(bars->kv[0], c * c * h * h / 2, y_bar, total);
+  add_length_cotangent(in, count, record, first_stage, c, y_bar, none, bars->h);
+  add_length_cotangent(in, count, record, first_stage, c * c * h, none, y_bar, bars->h);
+}
+
+/* Reverses stage_gradient; the cotangent of the stage's position goes to sx_bar. */
+static void stage_gradient_vjp(const integrator *in, int count, const step_record *record,
+                               int substep, int s, double *gradient_bar, const substep_bars *bars,
+                               double *sx_bar, arena *scratch) {
+  const tableau *t = tableau_of(in->method);
+  int stage = substep * t->stage_count + s, index = substep * gradient_count(in);
+  int total = count * in->mechanics->system->coordinate_count;
+  if (takes_secants(in)) {
+    double share = secant_share(t, s);
+    add_scaled(bars->secant[1], share, gradient_bar, total);
+    add_scaled(bars->secant[0], 1 - share, gradient_bar, total);
+    if (s == 1) {
+      double *y_bar = arena_zeros(scratch, total);
+      evaluate_gradient_vjp(in, count, record, index + 1, record->point[substep], bars->secant[1],
+                            y_bar, bars->potential, scratch);
+      place_point_vjp(in, count, record, stage - 1, y_bar, bars, arena_zeros(scratch, total));
+    }
+    if (s > 0) return;
+    gradient_bar = bars->secant[0];
+  }
+  evaluate_gradient_vjp(in, count, record, index + s, record->x[stage], gradient_bar, sx_bar,
+                        bars->potential, scratch);
+}
+
+/* The end of a substep: k_s went into it with its weight. */
+static void finish_substep_vjp(const integrator *in, int count, const step_record *record,
+                               int first_stage, substep_bars *bars, arena *scratch) {
   const tableau *t = tableau_of(in->method);
   int total = count * in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
-
-  // the end of the step: k_s went into it with its weight
-  double *kx_bar[4], *kv_bar[4];
   for (int s = 0; s < t->stage_count; s++) {
-    kx_bar[s] = arena_zeros(scratch, total);
-    kv_bar[s] = arena_zeros(scratch, total);
-    add_scaled(kx_bar[s], t->weight[s] * h, x_bar, total);
-    add_scaled(kv_bar[s], t->weight[s] * h, v_bar, total);
-    add_length_cotangent(in, count, record, first_stage + s, t->weight[s], x_bar, v_bar, h_bar);
+    bars->kx[s] = arena_zeros(scratch, total);
+    bars->kv[s] = arena_zeros(scratch, total);
+    add_scaled(bars->kx[s], t->weight[s] * h, bars->x, total);
+    add_scaled(bars->kv[s], t->weight[s] * h, bars->v, total);
+    add_length_cotangent(in, count, record, first_stage + s, t->weight[s], bars->x, bars->v,
+                         bars->h);
   }
   // v1 = v + h k_v, x1 = x + h (v1 + k_x - v) = x + h k_x + h^2 k_v
-  if (in->method == CAROM_SYMPLECTIC_EULER) {
-    const double *none = arena_zeros(scratch, total);
-    add_scaled(kv_bar[0], h * h, x_bar, total);
-    add_length_cotangent(in, count, record, first_stage, 2 * h, none, x_bar, h_bar);
-  }
+  if (in->method != CAROM_SYMPLECTIC_EULER) return;
+  const double *none = arena_zeros(scratch, total);
+  add_scaled(bars->kv[0], h * h, bars->x, total);
+  add_length_cotangent(in, count, record, first_stage, 2 * h, none, bars->x, bars->h);
+}
+
+/* bars->x, v of the state after a substep become those before it. */
+static void substep_vjp(const integrator *in, int count, const step_record *record, int index,
+                        substep_bars *bars, arena *scratch) {
+  const tableau *t = tableau_of(in->method);
+  int total = count * in->mechanics->system->coordinate_count;
+  int first_stage = index * t->stage_count;
+  double h = in->dt / in->substeps;
+  finish_substep_vjp(in, count, record, first_stage, bars, scratch);
+  for (int g = 0; takes_secants(in) && g < 2; g++) bars->secant[g] = arena_zeros(scratch, total);
 
   // the stages: k_r went into the states of all later ones
-  double *sx_bar = arena_doubles(scratch, total);
-  double *sv_bar = arena_doubles(scratch, total);
+  double *sx_bar = arena_doubles(scratch, total), *sv_bar = arena_doubles(scratch, total);
+  double *gradient_bar = arena_doubles(scratch, total);
   for (int s = t->stage_count - 1; s >= 0; s--) {
     memset(sx_bar, 0, sizeof(double) * (size_t)total);
     memset(sv_bar, 0, sizeof(double) * (size_t)total);
-    evaluate_stage_vjp(in, count, record, first_stage + s, kx_bar[s], kv_bar[s], sx_bar, sv_bar,
-                       theta_bar, potential_bar, scratch);
-    add_scaled(x_bar, 1, sx_bar, total);
-    add_scaled(v_bar, 1, sv_bar, total);
+    evaluate_stage_vjp(in, count, record, first_stage + s, bars->kx[s], bars->kv[s], sx_bar, sv_bar,
+                       bars->theta, gradient_bar, scratch);
+    stage_gradient_vjp(in, count, record, index, s, gradient_bar, bars, sx_bar, scratch);
+    add_scaled(bars->x, 1, sx_bar, total);
+    add_scaled(bars->v, 1, sv_bar, total);
     // z_s = z + h sum_{r<s} advance_sr k_r
     for (int r = 0; r < s; r++) {
-      add_scaled(kx_bar[r], t->advance[s][r] * h, sx_bar, total);
-      add_scaled(kv_bar[r], t->advance[s][r] * h, sv_bar, total);
+      add_scaled(bars->kx[r], t->advance[s][r] * h, sx_bar, total);
+      add_scaled(bars->kv[r], t->advance[s][r] * h, sv_bar, total);
       add_length_cotangent(in, count, record, first_stage + r, t->advance[s][r], sx_bar, sv_bar,
-                           h_bar);
+                           bars->h);
     }
   }
 }
@@ -242,12 +370,13 @@ void integrator_step_vjp(const integrator *in, int count, const step_record *rec
                          double *v_bar, double *theta_bar, double *potential_bar, double *dt_bar,
                          arena *scratch) {
   arena_mark mark = arena_save(scratch);
-  int stages = tableau_of(in->method)->stage_count;
-  double *h_bar = dt_bar != NULL ? arena_zeros(scratch, count) : NULL;
-  for (int k = in->substeps - 1; k >= 0; k--)
-    substep_vjp(in, count, record, k * stages, x_bar, v_bar, theta_bar, potential_bar, h_bar,
-                scratch);
+  substep_bars bars = {.x = x_bar,
+                       .v = v_bar,
+                       .theta = theta_bar,
+                       .potential = potential_bar,
+                       .h = dt_bar != NULL ? arena_zeros(scratch, count) : NULL};
+  for (int k = in->substeps - 1; k >= 0; k--) substep_vjp(in, count, record, k, &bars, scratch);
   // h = dt / substeps
-  for (int i = 0; dt_bar != NULL && i < count; i++) dt_bar[i] += h_bar[i] / in->substeps;
+  for (int i = 0; dt_bar != NULL && i < count; i++) dt_bar[i] += bars.h[i] / in->substeps;
   arena_restore(scratch, mark);
 }

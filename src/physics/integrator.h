@@ -1,7 +1,11 @@
 /* One time step without contacts over a shard of states, and its reverse.
  *
  * Runge-Kutta 4 is Kutta's 3/8 rule, which ODE libraries for learning call rk4 and which has the
- * smaller error of the two classical fourth-order methods. Symplectic Euler takes v1 = v + h v'(x, v), then
+ * smaller error of the two classical fourth-order methods. Runge-Kutta 4 by secants is the same rule with the
+ * potential's gradient g taken twice and not four times in a step of length h: at the start and at
+ *   y = x + c h x' + (c h)^2 / 2 v',   c = 2/3,
+ * its stages at the time t h take g(x) + t / c (g(y) - g(x)). For potentials of constant gradient the two are the
+ * same, for others the order is 3: it is for potentials whose gradient is what a step costs. Symplectic Euler takes v1 = v + h v'(x, v), then
  * x1 = x + h (v1 + x'(x, v) - v). */
 #ifndef CAROM_PHYSICS_INTEGRATOR_H
 #define CAROM_PHYSICS_INTEGRATOR_H
@@ -35,9 +39,10 @@ typedef struct step_record {
   double **x;      /* [stage_count] states [capacity][D] at which a stage evaluates */
   double **v;
   dynamics_record **dynamics; /* [stage_count][capacity] */
-  void **potential;           /* [stage_count] records of the potential */
-  step_controls controls;     /* none unless set */
-  stopwatch *watch;           /* NULL unless a benchmark wants to know */
+  void **potential;           /* records of the potential's gradients, one after the other */
+  double **point;         /* [substeps][capacity][D] where rk4-secant takes its second gradient */
+  step_controls controls; /* none unless set */
+  stopwatch *watch;       /* NULL unless a benchmark wants to know */
 } step_record;
 
 /* Bytes that step_record_make takes, SIZE_MAX for more than there can be. */

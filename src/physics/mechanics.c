@@ -100,8 +100,45 @@ static void list_couplings(mechanics *m) {
   }
 }
 
+/* The system with shapes and planes of its own. */
+static carom_system *copy_shapes(const carom_system *system, arena *memory) {
+  carom_system *placed = ARENA_ARRAY(memory, carom_system, 1);
+  *placed = *system;
+  placed->bodies = ARENA_ARRAY(memory, body, system->body_count);
+  placed->planes = ARENA_ARRAY(memory, plane, system->plane_count);
+  memcpy(placed->bodies, system->bodies, sizeof(body) * (size_t)system->body_count);
+  if (system->plane_count > 0)
+    memcpy(placed->planes, system->planes, sizeof(plane) * (size_t)system->plane_count);
+  for (int i = 0; i < system->body_count; i++) {
+    body *b = &placed->bodies[i];
+    if (b->shape != SHAPE_POINTS) continue;
+    int count = b->shape_point_count * system->dimension;
+    b->shape_points = arena_doubles(memory, count);
+    memcpy(b->shape_points, system->bodies[i].shape_points, sizeof(double) * (size_t)count);
+  }
+  return placed;
+}
+
+static void place_shapes(mechanics *m) {
+  carom_system *s = m->placed;
+  const double *radius = m->theta + s->segments[CAROM_RADIUS].offset;
+  const double *corner = m->theta + s->segments[CAROM_CORNER].offset;
+  for (int i = 0; i < s->body_count; i++) {
+    body *b = &s->bodies[i];
+    if (b->shape == SHAPE_BALL) b->radius = radius[i];
+    if (b->shape != SHAPE_POINTS) continue;
+    b->rounding = radius[i];
+    memcpy(b->shape_points, corner + b->first_corner * s->dimension,
+           sizeof(double) * (size_t)(b->shape_point_count * s->dimension));
+  }
+  for (int i = 0; i < s->plane_count; i++)
+    s->planes[i].offset = m->theta[s->segments[CAROM_OFFSET].offset + i];
+}
+
 static void lay_out(void *user) {
   mechanics *m = user;
+  m->placed = copy_shapes(m->system, &m->memory);
+  m->system = m->placed;
   const carom_system *system = m->system;
   m->theta = arena_zeros(&m->memory, system->parameter_count);
   m->inverse_mass = arena_zeros(&m->memory, system->body_count);
@@ -110,6 +147,8 @@ static void lay_out(void *user) {
   m->restitution = m->theta + system->segments[CAROM_RESTITUTION].offset;
   m->gravity = m->theta + system->segments[CAROM_GRAVITY].offset;
   m->stiffness = m->theta + system->segments[CAROM_STIFFNESS].offset;
+  m->drag = m->theta + system->segments[CAROM_DRAG].offset;
+  m->angular_drag = m->theta + system->segments[CAROM_ANGULAR_DRAG].offset;
 
   // constraints are sorted by assembly
   m->assembly_constraint = ARENA_ARRAY(&m->memory, int, system->assembly_count + 1);
@@ -135,6 +174,10 @@ void mechanics_set_parameters(mechanics *m, const double *theta) {
   const carom_system *s = m->system;
   int d = s->dimension;
   memcpy(m->theta, theta, sizeof(double) * (size_t)s->parameter_count);
+  place_shapes(m);
+  m->drags = false;
+  for (int i = 0; i < s->body_count; i++)
+    m->drags = m->drags || m->drag[i] != 0 || m->angular_drag[i] != 0;
   const double *log_mass = m->theta + s->segments[CAROM_LOG_MASS].offset;
   const double *log_moment = m->theta + s->segments[CAROM_LOG_MOMENT].offset;
   m->regularizer = m->theta[s->segments[CAROM_REGULARIZER].offset];

@@ -19,14 +19,17 @@ typedef struct coupling {
 } coupling;
 
 typedef struct mechanics {
-  const carom_system *system;
-  double *theta;          /* a copy */
-  double *inverse_mass;   /* [body_count] */
-  double *inverse_moment; /* [body_count][dimension] 1 / lambda; 0 for point masses */
+  const carom_system *system; /* with radii, corners and planes where theta has them: `placed` */
+  carom_system *placed;       /* a copy of the scene's system; what it does not change is shared */
+  double *theta;              /* a copy */
+  double *inverse_mass;       /* [body_count] */
+  double *inverse_moment;     /* [body_count][dimension] 1 / lambda; 0 for point masses */
   const double *friction;
   const double *restitution;
   const double *gravity;
   const double *stiffness;
+  const double *drag, *angular_drag; /* [body_count] */
+  bool drags;                        /* any of them is not 0 */
   double regularizer;
   int coupling_count;
   coupling *couplings;      /* sorted by row_constraint */

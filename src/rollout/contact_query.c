@@ -1,6 +1,7 @@
 /* What touches at a state, and which impulses act there (carom/contacts.h). */
 #include "base/error.h"
 #include "base/size.h"
+#include "base/vector.h"
 #include "contact/contact_event.h"
 #include "physics/constraint_projection.h"
 #include "physics/integrator.h"
@@ -62,6 +63,7 @@ static void contact_place(const carom_system *s, const contact *c, const double 
       return;
     case CONTACT_POINT_PLANE:
       body_place(s, b, b->shape_points + c->id.detail * d, x, place);
+      for (int k = 0; k < d; k++) place[k] += b->rounding * c->frame[0][k];
       return;
     case CONTACT_LIMIT: segment_middle(s, &s->limits[c->id.first].segment, x, place); return;
   }
@@ -122,7 +124,8 @@ static void list_event(contact_query *q) {
     double f[MAX_DIMENSION];
     for (int k = 0; k < d; k++)
       f[k] = impulses.compression.f[i * d + k] + impulses.restitution.f[i * d + k];
-    q->list->items[q->list->count++] = describe(q->system, &event.group.contacts[i], x, f);
+    q->list->items[q->list->count++] =
+        describe(q->mechanics.system, &event.group.contacts[i], x, f);
   }
 }
 
@@ -144,17 +147,11 @@ static void list_acting(void *user) {
   record.controls = (step_controls){.u = q->u};
   integrator_step(&in, 1, q->x, q->v, &record, &q->memory);
   if (o->stabilize) project_state(&q->mechanics, q->x, q->v, &q->memory);
-  if (!collision_detect(q->system, q->x, &q->active)) arena_give_up();
+  if (!collision_detect(q->mechanics.system, q->x, &q->active)) arena_give_up();
   if (q->active.count > 0) list_event(q);
 }
 
 /* ---- the interface --------------------------------------------------------------------------- */
-
-static bool all_finite(const double *values, int count) {
-  for (int i = 0; i < count; i++)
-    if (!isfinite(values[i])) return false;
-  return true;
-}
 
 static carom_status run_query(contact_query *q, void (*answer)(void *user), carom_error *error) {
   arena_init(&q->memory);
@@ -177,7 +174,7 @@ carom_status carom_system_contacts(const carom_system *system, const double *x, 
   if (isnan(margin) || margin == -INFINITY)
     return error_set(error, CAROM_INVALID_ARGUMENT, "margin is %g, must be a number or INFINITY",
                      margin);
-  if (!all_finite(x, system->coordinate_count))
+  if (!vector_is_finite(x, system->coordinate_count))
     return error_set(error, CAROM_INVALID_DATA, "the state has a number that is not finite");
   contact_query q = {.system = system, .list = list};
   contact_list_init(&q.active);
@@ -198,9 +195,9 @@ static carom_status check_step(const carom_system *s, const carom_rollout_option
   if (status == CAROM_OK && theta != NULL) status = carom_parameters_check(s, theta, error);
   if (status != CAROM_OK) return status;
   const int size = s->coordinate_count;
-  if (!all_finite(x, size) || !all_finite(v, size))
+  if (!vector_is_finite(x, size) || !vector_is_finite(v, size))
     return error_set(error, CAROM_INVALID_DATA, "the state has a number that is not finite");
-  if (u != NULL && !all_finite(u, s->control_size))
+  if (u != NULL && !vector_is_finite(u, s->control_size))
     return error_set(error, CAROM_INVALID_DATA, "the controls have a number that is not finite");
   return CAROM_OK;
 }

@@ -544,35 +544,39 @@ static double length_cotangent(const impact_setting *s, const stretch_record *re
   return h_bar;
 }
 
-/* gradient [D] of the gap of a contact at x */
+/* gradient [D] of the gap of a contact at x, and its derivative [parameter_count] by theta */
 static void gap_gradient(const carom_system *s, const contact_id *id, const double *x,
-                         double *gradient, arena *scratch) {
+                         double *gradient, double *by_theta, arena *scratch) {
   contact c;
   arena_mark mark = arena_save(scratch);
   contact_geometry(s, id, x, &c, scratch);
   double *none = arena_zeros(scratch, c.point_count * s->dimension * s->dimension);
   memset(gradient, 0, sizeof(double) * (size_t)s->coordinate_count);
-  contact_geometry_vjp(s, &c, x, none, 1, gradient);
+  memset(by_theta, 0, sizeof(double) * (size_t)s->parameter_count);
+  contact_geometry_vjp(s, &c, x, none, 1, gradient, by_theta);
   arena_restore(scratch, mark);
 }
 
 /* The length h of a stretch z1 = Psi(z, h) that ends where gap(x1) = 0. A change of z changes h by
  *
- *   dh = -grad gap . dx1|_h / (grad gap . dx1/dh),
+ *   dh = -(grad gap . dx1|_h + dgap/dtheta . dtheta) / (grad gap . dx1/dh),
  *
  * so with h_bar, what the loss makes of h by itself, lambda = -h_bar / (grad gap . dx1/dh) times grad gap
- * is added to x1_bar. h_bar is that through the end of this stretch and what comes later. */
+ * is added to x1_bar, and times dgap/dtheta (radii, corners, planes) to theta_bar. h_bar is that through the
+ * end of this stretch and what comes later. */
 static void root_vjp(const impact_setting *s, const contact_id *id, const stretch_record *record,
                      const double *x_end, const step_cotangents *bars) {
   const carom_system *system = s->stretch.integrator.mechanics->system;
   int size = system->coordinate_count;
   arena *scratch = s->stretch.scratch;
   double *gradient = arena_doubles(scratch, size), *none = arena_zeros(scratch, size);
-  gap_gradient(system, id, x_end, gradient, scratch);
+  double *by_theta = arena_doubles(scratch, system->parameter_count);
+  gap_gradient(system, id, x_end, gradient, by_theta, scratch);
   double rate = length_cotangent(s, record, gradient, none);
   double h_bar = length_cotangent(s, record, bars->x, bars->v) + bars->later;
   if (!(rate < 0)) return;
   for (int i = 0; i < size; i++) bars->x[i] -= h_bar / rate * gradient[i];
+  for (int i = 0; i < system->parameter_count; i++) bars->theta[i] -= h_bar / rate * by_theta[i];
 }
 
 static void entry_vjp(const impact_setting *s, stretch_entry *entry, int *impacts_left,

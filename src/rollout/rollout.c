@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "physics/given_potential.h"
 #include "rollout/batch.h"
 #include "rollout/rollout_options.h"
 
@@ -20,11 +21,34 @@ struct carom_rollout {
   uint8_t *owned_contacts;
   bool controlled;         /* u is to be used */
   double *owned_u, *u_bar; /* [batch][steps][control_size]; NULL until controls are set */
+  given_potential given;   /* the caller's potential; unused without one */
+  carom_error failure;     /* of it */
+  double *potential_bar;   /* [potential_count of the batch]; NULL without one */
 };
+
+/* The potential of a rollout: one of the engine's, or the caller's. */
+typedef struct energy_choice {
+  const potential *engine;
+  const carom_potential *given; /* NULL: the engine's */
+} energy_choice;
+
+/* Lets a rollout ask the caller's potential: on his thread alone and for all samples at once, unless he says
+ * otherwise. False if memory is short. */
+static bool take_given(carom_rollout *r, const carom_potential *given, int samples,
+                       carom_rollout_options *options) {
+  r->given = given_potential_make(given, &r->failure);
+  const int own = given_potential_count(&r->given, r->system);
+  r->potential_bar = size_allocate_zero((size_t)own, sizeof(double));
+  if (!given->concurrent) {
+    options->threads = 1;
+    options->shard_size = samples;
+  }
+  return r->potential_bar != NULL;
+}
 
 /* Everything but the trajectory arrays. */
 static carom_status rollout_make(const carom_system *system, const carom_rollout_options *options,
-                                 const potential *energy, int samples, batch_use use,
+                                 energy_choice energy, int samples, batch_use use,
                                  carom_rollout **rollout, carom_error *error) {
   *rollout = NULL;
   carom_status status = rollout_options_check(system, options, error);
@@ -37,8 +61,12 @@ static carom_status rollout_make(const carom_system *system, const carom_rollout
   bool ready = mechanics_init(&r->mechanics, system);
   carom_rollout_options chosen = *options;
   if (chosen.shard_size > samples) chosen.shard_size = samples;
-  batch_init(&r->batch, &r->mechanics, energy, 0, &chosen, use);
-  r->batch.fixed_potential = energy != &scene_potential;
+  const bool is_given = energy.given != NULL;
+  if (is_given) ready = take_given(r, energy.given, samples, &chosen) && ready;
+  const potential *used = is_given ? &r->given.base : energy.engine;
+  batch_init(&r->batch, &r->mechanics, used,
+             is_given ? given_potential_count(&r->given, system) : 0, &chosen, use);
+  r->batch.fixed_potential = used != &scene_potential;
   status = ready ? batch_reserve(&r->batch, samples, use != BATCH_FORWARD, error)
                  : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a rollout");
   if (status != CAROM_OK) {
@@ -58,9 +86,10 @@ carom_status carom_rollout_create(const carom_system *system, const carom_rollou
   return rollout_create_with(system, options, &scene_potential, batch, rollout, error);
 }
 
-carom_status rollout_create_with(const carom_system *system, const carom_rollout_options *options,
-                                 const potential *energy, int batch, carom_rollout **rollout,
-                                 carom_error *error) {
+/* A rollout with trajectories of its own. */
+static carom_status rollout_create_of(const carom_system *system,
+                                      const carom_rollout_options *options, energy_choice energy,
+                                      int batch, carom_rollout **rollout, carom_error *error) {
   carom_status status =
       rollout_make(system, options, energy, batch, BATCH_REVERSE_LATER, rollout, error);
   if (status != CAROM_OK) return status;
@@ -90,7 +119,30 @@ void carom_rollout_destroy(carom_rollout *r) {
   free(r->owned_contacts);
   free(r->owned_u);
   free(r->u_bar);
+  free(r->potential_bar);
   free(r);
+}
+
+carom_status rollout_create_with(const carom_system *system, const carom_rollout_options *options,
+                                 const potential *energy, int batch, carom_rollout **rollout,
+                                 carom_error *error) {
+  return rollout_create_of(system, options, (energy_choice){.engine = energy}, batch, rollout,
+                           error);
+}
+
+carom_status carom_rollout_create_with_potential(const carom_system *system,
+                                                 const carom_rollout_options *options,
+                                                 const carom_potential *energy, int batch,
+                                                 carom_rollout **rollout, carom_error *error) {
+  if (rollout != NULL) *rollout = NULL;
+  REQUIRE(system, error);
+  REQUIRE(options, error);
+  REQUIRE(energy, error);
+  REQUIRE(rollout, error);
+  carom_status status = given_potential_check(energy, error);
+  if (status != CAROM_OK) return status;
+  return rollout_create_of(system, options, (energy_choice){.given = energy}, batch, rollout,
+                           error);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -100,6 +152,15 @@ static carom_status check_inputs(const carom_rollout *r, const double *theta, co
   carom_status status = carom_parameters_check(r->system, theta, error);
   if (status != CAROM_OK) return status;
   return batch_check_states(&r->batch, x0, v0, error);
+}
+
+/* What the caller's potential failed with is told before what became of the shards. */
+static carom_status status_of(carom_rollout *r, carom_status status, carom_error *error) {
+  const carom_status failed = r->failure.status;
+  if (status == CAROM_OK || failed == CAROM_OK) return status;
+  if (error != NULL) *error = r->failure;
+  r->failure = (carom_error){0};
+  return failed;
 }
 
 static carom_status rollout_execute(carom_rollout *r, const double *theta, const double *x0,
@@ -122,7 +183,7 @@ static carom_status rollout_execute(carom_rollout *r, const double *theta, const
   states.x0 = x0;
   states.v0 = v0;
   states.u = r->controlled ? r->owned_u : NULL;
-  status = batch_run(&r->batch, &states, error);
+  status = status_of(r, batch_run(&r->batch, &states, error), error);
   if (status != CAROM_OK) return status;
   r->has_run = true;
   r->run_count++;
@@ -257,6 +318,13 @@ carom_impact_bars carom_rollout_impact_bars(carom_rollout *rollout, int sample, 
 
 /* ---- the derivative -------------------------------------------------------------------------- */
 
+/* theta_bar += what the scene's potential beside the caller's adds to it */
+static void add_scene_bar(const carom_rollout *r, double *theta_bar) {
+  if (!r->given.given.beside_scene) return;
+  const double *of_scene = r->potential_bar + r->given.given.parameter_count;
+  for (int i = 0; i < r->system->parameter_count; i++) theta_bar[i] += of_scene[i];
+}
+
 carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar, const double *v_bar,
                                double *x0_bar, double *v0_bar, double *theta_bar,
                                carom_error *error) {
@@ -267,10 +335,19 @@ carom_status carom_rollout_vjp(carom_rollout *rollout, const double *x_bar, cons
                      "the rollout has no finished run to differentiate; call carom_rollout_run");
   const batch_cotangents bars = {
       .x = x_bar, .v = v_bar, .x0 = x0_bar, .v0 = v0_bar, .u = r->controlled ? r->u_bar : NULL};
-  carom_status status = batch_vjp(&r->batch, &bars, error);
+  carom_status status = status_of(r, batch_vjp(&r->batch, &bars, error), error);
   if (status != CAROM_OK) return status;
-  if (theta_bar != NULL) batch_sum_theta(&r->batch, theta_bar);
+  if (r->potential_bar != NULL) batch_sum_potential(&r->batch, r->potential_bar);
+  if (theta_bar != NULL) {
+    batch_sum_theta(&r->batch, theta_bar);
+    add_scene_bar(r, theta_bar);
+  }
   return error_clear(error);
+}
+
+const double *carom_rollout_potential_bar(const carom_rollout *rollout) {
+  return rollout != NULL && rollout->given.given.parameter_count > 0 ? rollout->potential_bar
+                                                                     : NULL;
 }
 
 const double *rollout_theta_bar(const carom_rollout *rollout, int sample) {
@@ -311,8 +388,8 @@ carom_status carom_system_simulate(const carom_system *system, const carom_rollo
   REQUIRE(x, error);
   REQUIRE(v, error);
   carom_rollout *r;
-  carom_status status =
-      rollout_make(system, options, &scene_potential, batch, BATCH_FORWARD, &r, error);
+  carom_status status = rollout_make(system, options, (energy_choice){.engine = &scene_potential},
+                                     batch, BATCH_FORWARD, &r, error);
   if (status != CAROM_OK) return status;
   r->states = (batch_states){.x = x, .v = v, .contacts = contacts};
   status = rollout_execute(r, theta, x0, v0, error);

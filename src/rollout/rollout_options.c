@@ -19,7 +19,7 @@ static const option_field fields[] = {
      .help = "integrator steps in a time step"},
     {OPTION(carom_rollout_options, integrator), .names = integrator_names, .role = OPTION_SCENE,
      .flag = "integrator", .argument = "NAME", .heading = "Simulation",
-     .help = "rk4, euler or symplectic-euler"},
+     .help = "rk4, rk4-secant, euler or symplectic-euler"},
     {OPTION(carom_rollout_options, dynamics), .names = dynamics_choices, .flag = "dynamics",
      .argument = "NAME", .heading = "Simulation", .help = "lagrangian or hamiltonian"},
     {OPTION(carom_rollout_options, stabilize), .role = OPTION_SCENE, .flag = "stabilize",

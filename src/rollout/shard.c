@@ -154,13 +154,6 @@ static bool sample_event(const batch_job *job, worker *w, int i, int step, tape 
   return true;
 }
 
-/* 0 times a finite number is 0, times any other NaN */
-static bool all_finite(const double *values, int count) {
-  double sum = 0;
-  for (int i = 0; i < count; i++) sum += values[i] * 0;
-  return sum == 0;
-}
-
 /* The record of a time step. */
 static step_record *record_of(const batch_job *job, worker *w, int step) {
   return &w->records[job->keeps_records ? step : 0];
@@ -225,7 +218,7 @@ static bool sample_impacts(const batch_job *job, shard_range s, int i, int step,
 /* What a sample whose numbers are not finite leaves in the result; whether they are. */
 static bool sample_finite(const double *x, const double *v, int size, int sample, int step,
                           shard_result *result) {
-  if (all_finite(x, size) && all_finite(v, size)) return true;
+  if (vector_is_finite(x, size) && vector_is_finite(v, size)) return true;
   result->status = CAROM_NUMERICAL_FAILURE;
   result->bad_sample = sample;
   result->bad_step = step + 1;
@@ -306,14 +299,14 @@ static bool shard_step(const batch_job *job, shard_range s, int step, worker *w,
   for (int i = 0; i < s.count; i++) {
     int64_t offset;
     double *x = w->x + i * size, *v = w->v + i * size;
-    bool finite = all_finite(x, size) && all_finite(v, size);
+    bool finite = vector_is_finite(x, size) && vector_is_finite(v, size);
     if (finite && job->options->stabilize)
       result->report.failed_projections +=
           project_state(job->integrator.mechanics, x, v, &w->scratch);
     bool acted =
         finite && (follows_impacts(job) ? sample_impacts(job, s, i, step, w, t, &offset, result)
                                         : sample_event(job, w, i, step, t, &offset, result));
-    if (!finite || !all_finite(x, size) || !all_finite(v, size)) {
+    if (!finite || !vector_is_finite(x, size) || !vector_is_finite(v, size)) {
       result->status = CAROM_NUMERICAL_FAILURE;
       result->bad_sample = s.first + i;
       result->bad_step = step + 1;

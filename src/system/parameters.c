@@ -1,6 +1,7 @@
 /* Theta: its segments, the scene's values, what values are possible. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "system/system.h"
@@ -12,6 +13,23 @@ int carom_parameters_count(const carom_system *system) {
 carom_segment_info carom_parameters_segment(const carom_system *system, carom_segment segment) {
   bool known = system != NULL && (int)segment >= 0 && (int)segment < CAROM_SEGMENT_COUNT;
   return known ? system->segments[segment] : (carom_segment_info){.name = ""};
+}
+
+/* Radii, corners, drags and places of planes. */
+static void shapes_default(const carom_system *system, double *theta) {
+  const carom_segment_info *segments = system->segments;
+  int d = system->dimension;
+  for (int i = 0; i < system->body_count; i++) {
+    const body *b = &system->bodies[i];
+    theta[segments[CAROM_RADIUS].offset + i] = b->shape == SHAPE_BALL ? b->radius : b->rounding;
+    theta[segments[CAROM_DRAG].offset + i] = b->drag;
+    theta[segments[CAROM_ANGULAR_DRAG].offset + i] = b->angular_drag;
+    if (b->shape == SHAPE_POINTS)
+      memcpy(theta + segments[CAROM_CORNER].offset + b->first_corner * d, b->shape_points,
+             sizeof(double) * (size_t)(b->shape_point_count * d));
+  }
+  for (int i = 0; i < system->plane_count; i++)
+    theta[segments[CAROM_OFFSET].offset + i] = system->planes[i].offset;
 }
 
 void carom_parameters_default(const carom_system *system, double *theta) {
@@ -33,6 +51,7 @@ void carom_parameters_default(const carom_system *system, double *theta) {
   for (int k = 0; k < d; k++) theta[segments[CAROM_GRAVITY].offset + k] = system->gravity[k];
   for (int i = 0; i < system->spring_count; i++)
     theta[segments[CAROM_STIFFNESS].offset + i] = system->springs[i].stiffness;
+  shapes_default(system, theta);
 }
 
 // what is wrong with a value of a segment, or NULL
@@ -50,7 +69,10 @@ static void describe_entry(const carom_system *system, carom_segment segment, in
   char name[160] = "";
   if (segment == CAROM_FRICTION || segment == CAROM_RESTITUTION)
     carom_system_contact_label(system, entry, name, sizeof name);
-  if (segment == CAROM_LOG_MASS) snprintf(name, sizeof name, "%s", system->bodies[entry].id);
+  if (segment == CAROM_LOG_MASS || segment == CAROM_RADIUS || segment == CAROM_DRAG ||
+      segment == CAROM_ANGULAR_DRAG)
+    snprintf(name, sizeof name, "%s", system->bodies[entry].id);
+  if (segment == CAROM_OFFSET) snprintf(name, sizeof name, "%s", system->planes[entry].id);
   if (segment == CAROM_LOG_MOMENT)
     snprintf(name, sizeof name, "%s", system->bodies[entry / system->dimension].id);
   snprintf(buffer, size, name[0] != '\0' ? " (%s)" : "%s", name);

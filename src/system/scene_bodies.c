@@ -42,9 +42,15 @@ static void read_rim(const scene_node *shape, body *b) {
   }
 }
 
+// points are the centres of small balls
+static void read_rounding(const scene_node *shape, body *b) {
+  if (scene_member(shape, "radius").value != NULL) b->rounding = scene_positive(shape, "radius");
+}
+
 static void read_point_set(const scene_node *shape, body *b) {
-  static const char *const fields[] = {"type", "points", NULL};
+  static const char *const fields[] = {"type", "points", "radius", NULL};
   scene_check_object(shape, fields);
+  read_rounding(shape, b);
   int d = shape->reader->system->dimension;
   scene_node list = scene_array(shape, "points", true);
   int count = scene_size(&list);
@@ -59,8 +65,9 @@ static void read_point_set(const scene_node *shape, body *b) {
 
 // the corners of a box; its moments, if not given, are those of a solid one
 static void read_box(const scene_node *shape, body *b) {
-  static const char *const fields[] = {"type", "half_extents", NULL};
+  static const char *const fields[] = {"type", "half_extents", "radius", NULL};
   scene_check_object(shape, fields);
+  read_rounding(shape, b);
   int d = shape->reader->system->dimension;
   double half[MAX_DIMENSION];
   scene_vector(shape, "half_extents", d, half);
@@ -131,8 +138,16 @@ static void read_moments(const scene_node *node, body *b) {
   }
 }
 
+static void read_drag(const scene_node *node, body *b) {
+  scene_node angular = scene_member(node, "angular_drag");
+  if (!b->rigid && angular.value != NULL) scene_fail(&angular, "a point mass does not turn");
+  b->drag = scene_not_negative(node, "drag", 0);
+  b->angular_drag = scene_not_negative(node, "angular_drag", 0);
+}
+
 static void read_body(const scene_node *node, int index) {
-  static const char *const fields[] = {"id", "type", "mass", "moments", "radius", "shape", NULL};
+  static const char *const fields[] = {"id",    "type", "mass",         "moments", "radius",
+                                       "shape", "drag", "angular_drag", NULL};
   static const char *const types[] = {"point", "rigid", NULL};
   body *b = &node->reader->system->bodies[index];
   scene_check_object(node, fields);
@@ -144,6 +159,7 @@ static void read_body(const scene_node *node, int index) {
   read_radius(node, b);
   read_shape(node, b);
   if (!scene_failed(node)) read_moments(node, b);
+  if (!scene_failed(node)) read_drag(node, b);
 }
 
 void scene_read_bodies(const scene_node *root) {

@@ -14,6 +14,7 @@ void scene_pass_on(const scene_node *node, carom_status status, const carom_erro
 const char *const integrator_names[] = {[CAROM_RK4] = "rk4",
                                         [CAROM_EULER] = "euler",
                                         [CAROM_SYMPLECTIC_EULER] = "symplectic-euler",
+                                        [CAROM_RK4_SECANT] = "rk4-secant",
                                         NULL};
 const char *const compensation_names[] = {
     [CAROM_COMPENSATION_POSITION] = "position", [CAROM_COMPENSATION_PAPER] = "paper", NULL};

@@ -48,9 +48,12 @@ typedef struct body {
   double mass;
   double moment[MAX_DIMENSION]; /* second moments per unit mass */
   shape_kind shape;
-  double radius;         /* SHAPE_BALL, SHAPE_RIM */
-  int shape_point_count; /* SHAPE_RIM, SHAPE_POINTS */
-  double *shape_points;  /* [shape_point_count][dimension] body coordinates */
+  double radius;   /* SHAPE_BALL, SHAPE_RIM */
+  double rounding; /* SHAPE_POINTS: of the balls that its points are the centres of; 0: points */
+  double drag, angular_drag; /* force by velocity of the centre, torque by angular velocity */
+  int first_corner;          /* SHAPE_POINTS: of its points among those of all bodies */
+  int shape_point_count;     /* SHAPE_RIM, SHAPE_POINTS */
+  double *shape_points;      /* [shape_point_count][dimension] body coordinates */
 } body;
 
 /* normal . x + offset >= 0, |normal| = 1 */
@@ -161,6 +164,8 @@ struct carom_system {
   int point_count;
   int coordinate_count; /* D = point_count * dimension */
   int *point_body;      /* [point_count] */
+
+  int corner_count; /* points of all bodies with SHAPE_POINTS */
 
   int plane_count;
   plane *planes;

@@ -115,6 +115,16 @@ static void add_internal_constraints(carom_system *system) {
   system->constraint_count = count;
 }
 
+// places of the points of shapes among those of all bodies
+static void count_corners(carom_system *system) {
+  system->corner_count = 0;
+  for (int i = 0; i < system->body_count; i++) {
+    body *b = &system->bodies[i];
+    b->first_corner = system->corner_count;
+    if (b->shape == SHAPE_POINTS) system->corner_count += b->shape_point_count;
+  }
+}
+
 static void set_segments(carom_system *system) {
   const int sizes[CAROM_SEGMENT_COUNT] = {
       [CAROM_LOG_MASS] = system->body_count,
@@ -123,12 +133,24 @@ static void set_segments(carom_system *system) {
       [CAROM_RESTITUTION] = system->contact_count,
       [CAROM_REGULARIZER] = 1,
       [CAROM_GRAVITY] = system->dimension,
-      [CAROM_STIFFNESS] = system->spring_count};
-  static const char *const names[CAROM_SEGMENT_COUNT] = {
-      [CAROM_LOG_MASS] = "log_mass",       [CAROM_LOG_MOMENT] = "log_moment",
-      [CAROM_FRICTION] = "friction",       [CAROM_RESTITUTION] = "restitution",
-      [CAROM_REGULARIZER] = "regularizer", [CAROM_GRAVITY] = "gravity",
-      [CAROM_STIFFNESS] = "stiffness"};
+      [CAROM_STIFFNESS] = system->spring_count,
+      [CAROM_RADIUS] = system->body_count,
+      [CAROM_OFFSET] = system->plane_count,
+      [CAROM_CORNER] = system->corner_count * system->dimension,
+      [CAROM_DRAG] = system->body_count,
+      [CAROM_ANGULAR_DRAG] = system->body_count};
+  static const char *const names[CAROM_SEGMENT_COUNT] = {[CAROM_LOG_MASS] = "log_mass",
+                                                         [CAROM_LOG_MOMENT] = "log_moment",
+                                                         [CAROM_FRICTION] = "friction",
+                                                         [CAROM_RESTITUTION] = "restitution",
+                                                         [CAROM_REGULARIZER] = "regularizer",
+                                                         [CAROM_GRAVITY] = "gravity",
+                                                         [CAROM_STIFFNESS] = "stiffness",
+                                                         [CAROM_RADIUS] = "radius",
+                                                         [CAROM_OFFSET] = "offset",
+                                                         [CAROM_CORNER] = "corner",
+                                                         [CAROM_DRAG] = "drag",
+                                                         [CAROM_ANGULAR_DRAG] = "angular_drag"};
   int offset = 0;
   for (int i = 0; i < CAROM_SEGMENT_COUNT; i++) {
     system->segments[i] =
@@ -142,6 +164,7 @@ carom_status system_finish(carom_system *system, carom_error *error) {
   add_internal_constraints(system);
   carom_status status = assemblies_make(system, error);
   if (status == CAROM_OK) status = assemblies_order_rows(system, error);
+  count_corners(system);
   if (status == CAROM_OK) set_segments(system);
   return status;
 }

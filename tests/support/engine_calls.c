@@ -282,6 +282,38 @@ static outcome try_rollout_create(trial *t) {
   return o;
 }
 
+static carom_status flat_gradient(void *user, int count, const double *x, double *gradient,
+                                  carom_error *error) {
+  (void)user;
+  (void)count;
+  (void)x;
+  (void)gradient;
+  return carom_error_set(error, CAROM_INTERRUPTED, "not to be called");
+}
+
+static carom_status flat_gradient_vjp(void *user, int count, const double *x, const double *bar,
+                                      double *x_bar, double *parameters_bar, carom_error *error) {
+  (void)bar;
+  (void)parameters_bar;
+  return flat_gradient(user, count, x, x_bar, error);
+}
+
+static outcome try_rollout_create_with_potential(trial *t) {
+  const carom_potential flat = {.gradient = flat_gradient, .gradient_vjp = flat_gradient_vjp};
+  carom_rollout_options options = small_rollout_options();
+  carom_rollout *made = garbage;
+  outcome o = {.status = carom_rollout_create_with_potential(
+                   P(system, have.system), O(options, options), P(energy, &flat), N(batch, BATCH),
+                   P(rollout, &made), ERROR)};
+  o.made = made;
+  if (made != garbage) carom_rollout_destroy(made);
+  return o;
+}
+
+static outcome try_rollout_potential_bar(trial *t) {
+  return (outcome){.harmless = carom_rollout_potential_bar(P(rollout, have.rollout)) == NULL};
+}
+
 static outcome try_rollout_destroy(trial *t) {
   carom_rollout_options options = small_rollout_options();
   carom_rollout *made;
@@ -448,6 +480,11 @@ static outcome try_arrays_write(trial *t) {
 static outcome try_arrays_find(trial *t) {
   const carom_arrays none = {0};
   return (outcome){.harmless = carom_arrays_find(P(arrays, &none), P(name, "x")) == NULL};
+}
+
+static outcome try_arrays_note(trial *t) {
+  const carom_arrays none = {0};
+  return (outcome){.harmless = carom_arrays_note(P(arrays, &none), P(name, "plan")) == NULL};
 }
 
 static outcome try_arrays_free(trial *t) {
@@ -647,6 +684,8 @@ const public_call engine_calls[] = {
     ROW(report_add, ""),
     ROW(report_counter, ""),
     TRUSTING_ROW(rollout_create, "", "options.substeps"),
+    TRUSTING_ROW(rollout_create_with_potential, "", "options.substeps"),
+    ROW(rollout_potential_bar, ""),
     ROW(rollout_destroy, ""),
     ROW(rollout_run, "theta"),
     ROW(rollout_run_count, ""),
@@ -679,6 +718,7 @@ const public_call engine_calls[] = {
     ROW(arrays_read, ""),
     ROW(arrays_write, ""),
     ROW(arrays_find, ""),
+    ROW(arrays_note, ""),
     ROW(arrays_free, ""),
     ROW(states_read, ""),
     ROW(states_write, ""),

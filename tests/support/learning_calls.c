@@ -344,6 +344,13 @@ static outcome try_model_options_name(trial *t) {
   return (outcome){.harmless = strlen(carom_model_options_name(O(options, options))) == 0};
 }
 
+static outcome try_model_friction_law(trial *t) {
+  carom_model_options options = small_model_options();
+  const carom_friction_law law =
+      carom_model_friction_law(O(options, options), P(system, have.system));
+  return (outcome){.harmless = law == CAROM_CONVEX_FRICTION};
+}
+
 static outcome try_model_describe(trial *t) {
   const carom_model_info info = carom_model_describe(P(model, have.model));
   return (outcome){.harmless = info.parameter_count == 0 && info.system == NULL};
@@ -551,6 +558,7 @@ const public_call learning_calls[] = {
     ROW(chunks_count_contacts, ""),
     ROW(chunks_with_contact, ""),
     TRUSTING_ROW(model_options_name, "", "options"),
+    TRUSTING_ROW(model_friction_law, "", "options"),
     ROW(model_describe, ""),
     ROW(model_set_threads, ""),
     ROW(model_properties, ""),

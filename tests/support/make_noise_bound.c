@@ -4,9 +4,8 @@
  *   make_noise_bound SCENE DATA.h5 DEVIATION      (scenes of points under gravity with shared properties)
  *
  * The first state of every chunk is unknown and eliminated: with J by the state and K by the parameters, the
- * information is the sum over chunks of K'K - K'J (J'J)^-1 J'K by the noise's variance. The true potential
- * is put into a network as units far out on softplus's straight arm; features at random beside them, of
- * weight 0, stand for what else a potential might be. Three bounds: the potential known, linear with unknown
+ * information is the sum over chunks of K'K - K'J (J'J)^-1 J'K by the noise's variance. The model is that of
+ * support/true_model.h. Three bounds: the potential known, linear with unknown
  * forces on every coordinate, and any combination of the features too. Mass ratios are by the first
  * body's mass; their bounds are relative. */
 #include <math.h>
@@ -14,10 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
 #include "learn/measurement.h"
-#include "learn/model.h"
 #include "learn/observations.h"
+#include "support/true_model.h"
 
 enum { FEATURES = 60, MOST = 160, NUMBERS = 64 };
 
@@ -34,52 +32,18 @@ static void give_up(const char *what) {
   exit(1);
 }
 
-static int offset_of(const carom_model *m, const char *name) {
-  for (int k = 0; k < m->array_count; k++)
-    if (strcmp(m->arrays[k].name, name) == 0) return m->arrays[k].offset;
-  give_up(name);
-  return -1;
-}
-
 static void add(unknowns *u, int entry, double sign, bool one_sided) {
   u->entry[u->count] = entry;
   u->sign[u->count] = sign;
   u->one_sided[u->count++] = one_sided;
 }
 
-/* V = sum over coordinates of w_i softplus(x_i + 50) = w . x + constant, and features of weight 0. */
-static carom_model *true_model(const carom_system *s, unknowns *u) {
-  const int width = s->coordinate_count, units = width + FEATURES;
-  carom_model_options o = carom_model_default_options(s);
-  o.hidden_layers = 1;
-  o.hidden_size = units;
-  o.single_precision = false;
-  o.elastic_term = false;
-  carom_model *m;
-  if (carom_model_create(s, &o, &m, NULL) != CAROM_OK) give_up("no model");
-  double *theta = calloc((size_t)s->parameter_count, sizeof(double)), *p = m->parameters;
-  carom_parameters_default(s, theta);
-  const int masses = carom_parameters_segment(s, CAROM_LOG_MASS).offset;
-  const int gravity = carom_parameters_segment(s, CAROM_GRAVITY).offset;
-  const double mu = theta[carom_parameters_segment(s, CAROM_FRICTION).offset];
-  const double e = theta[carom_parameters_segment(s, CAROM_RESTITUTION).offset];
-  const int weight = offset_of(m, "weight0"), bias = offset_of(m, "bias0"),
-            output = offset_of(m, "weight1");
-  rng random;
-  rng_seed(&random, 1, 0);
-  for (int k = 0; k < units; k++) {
-    p[bias + k] = k < width ? 50 : rng_normal(&random);
-    for (int i = 0; i < width; i++)
-      p[weight + k * width + i] = k < width ? (i == k) : 3 * rng_normal(&random);
-    p[output + k] = 0;
-  }
-  for (int b = 0; b < s->body_count; b++) {
-    p[m->mass + b] = theta[masses + b];
-    for (int c = 0; c < s->dimension; c++)
-      p[output + b * s->dimension + c] = -exp(theta[masses + b]) * theta[gravity + c];
-  }
-  p[m->friction] = mu;
-  p[m->restitution] = restitution_parameter(e);
+static carom_model *make_model(const carom_system *s, unknowns *u) {
+  const int width = s->coordinate_count;
+  carom_model *m = true_model_make(s, CAROM_CM, 0, FEATURES);
+  if (m == NULL) give_up("no model");
+  const int output = true_model_offset(m, "weight1");
+  const double mu = m->parameters[m->friction], e = restitution_of(m->parameters[m->restitution]);
   // masses by the first one, which is a unit as long as the potential is unknown
   for (int b = 1; b < s->body_count; b++) add(u, m->mass + b, 1, false);
   add(u, m->friction, 1, mu == 0);
@@ -87,8 +51,7 @@ static carom_model *true_model(const carom_system *s, unknowns *u) {
   u->known = u->count;
   for (int k = 0; k < width; k++) add(u, output + k, 1, false);
   u->linear = u->count;
-  for (int k = width; k < units; k++) add(u, output + k, 1, false);
-  free(theta);
+  for (int k = width; k < width + FEATURES; k++) add(u, output + k, 1, false);
   return m;
 }
 
@@ -191,7 +154,7 @@ int main(int argc, char **argv) {
       carom_dataset_read(s, argv[2], NULL, &data, &error) != CAROM_OK)
     give_up(error.message);
   unknowns u = {0};
-  carom_model *m = true_model(s, &u);
+  carom_model *m = make_model(s, &u);
   const double sigma = strtod(argv[3], NULL);
   const noise_level noise = {sigma, sigma, 1};
   observations o = observations_of(&data->train);

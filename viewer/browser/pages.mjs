@@ -50,6 +50,11 @@ export function makePages(program, folder) {
   view('gradient.html', 'gradient.h5');
   run('plan', 'two-balls', '--iterations', '3', '--quiet', '-o', 'plan.h5');
   view('plan.html', 'plan.h5');
+  run('plan', 'hit', '--quiet', '-o', 'hit.h5');
+  view('hit.html', 'hit.h5');
+  const small = ['--train', '10', '--val', '4', '--test', '4', '--hidden', '4', '--layers', '1', '--epochs', '2', '--threads', '1', '--quiet'];
+  run('reproduce', 'planning', ...small, '-o', 'results');
+  run('reproduce', 'table2', '--tasks', 'cp3-e', '--models', 'cm-cd-clnn', '--steps', '60', ...small, '-o', 'results');
   writeFileSync(join(folder, 'hostile.json'), JSON.stringify(hostile));
   const name = '<img src=x onerror=window.hacked=5>.h5';
   run('simulate', 'hostile.json', '--quiet', '-o', name);

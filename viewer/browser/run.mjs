@@ -72,7 +72,7 @@ const colourful = (c) => Math.max(...c) - Math.min(...c);
 
 /* ---- every kind of input ---- */
 
-for (const name of [...SCENES, 'two', 'steps', 'same', 'data', 'run', 'runs', 'evaluation', 'model', 'gradient', 'plan', 'hostile'])
+for (const name of [...SCENES, 'two', 'steps', 'same', 'data', 'run', 'runs', 'evaluation', 'model', 'gradient', 'plan', 'hit', 'hostile', 'results/planning'])
   await test(`${name} loads`, () =>
     withPage(name, async (page) => {
       assert.equal(await page.evaluate(() => document.documentElement.dataset.ready), 'true');
@@ -169,6 +169,35 @@ await test('keys', () =>
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
     await page.keyboard.press('?');
     assert.ok(await page.getByRole('dialog').isVisible());
+  }));
+
+await test('keys of speed, of what is drawn, of samples', () =>
+  withPage('two', async (page) => {
+    const pressed = (name) => page.getByRole('button', { name }).first().getAttribute('aria-pressed');
+    const speed = () => motion(page, '(m) => m.player.speed');
+    const before = await speed();
+    await page.keyboard.press('+');
+    assert.ok((await speed()) > before);
+    await page.keyboard.press('-');
+    assert.equal(await speed(), before);
+    for (const [key, name] of [['l', 'Repeat (L)'], ['c', 'Contacts and impulses (C)'], ['b', 'Names of bodies (B)']]) {
+      const was = await pressed(name);
+      await page.keyboard.press(key);
+      assert.notEqual(await pressed(name), was, key);
+    }
+    for (const words of ['Whole trails', 'Trails', 'Trails']) {
+      await page.keyboard.press('t');
+      assert.equal(await page.getByRole('button', { name: 'Trails: short, whole, none (T)' }).innerText(), words);
+    }
+    await page.keyboard.press('n');
+    await page.keyboard.press('p');
+    assert.equal(await page.getByRole('combobox', { name: 'Sample' }).inputValue(), '0');
+    const unit = () => motion(page, '(m) => m.stage.view.unit');
+    const wide = await unit();
+    await page.keyboard.press('z');
+    assert.ok((await unit()) > wide);
+    await page.keyboard.press('x');
+    assert.ok(Math.abs((await unit()) - wide) < 1e-9 * wide);
   }));
 
 /* ---- several motions, camera, what is under the pointer ---- */
@@ -276,6 +305,67 @@ await test('a plan shows before and after, controls, loss and unknowns', () =>
     for (const part of ['Controls', 'Distance from before', 'Loss', 'Gradient norm']) assert.ok(titles.includes(part), `${part}: ${titles}`);
     const losses = await page.evaluate(() => [...window.carom.all[0].charts.find((c) => c.title === 'Loss').series[0].values]);
     assert.ok(losses.length > 1 && losses.at(-1) < losses[0], String(losses));
+  }));
+
+await test('unknowns of a plan have names, and its target is drawn where the plan has it', () =>
+  withPage('hit', async (page) => {
+    const names = ['a velocity x', 'a velocity y', 'a rate'];
+    const chart = page.locator('.chart', { has: page.locator('.chart-title', { hasText: 'Unknowns' }) });
+    assert.deepEqual((await chart.locator('.chart-legend button span:nth-child(2)').allInnerTexts()).slice(0, 3), names);
+    const table = page.locator('.table-card', { has: page.locator('h3', { hasText: 'Unknowns' }) });
+    assert.deepEqual(await table.locator('tbody tr td:first-child').allInnerTexts(), names);
+    assert.ok((await page.locator('.facts').innerText()).includes('goal reached'));
+    await seek(page, 0);
+    const [x, y] = await motion(page, '(m) => m.stage.view.project([0.75, 0.1])');
+    const cross = await coloursAt(page, [[x, y], [x + 3, y], [x, y - 3], [x + 12, y + 12]]);
+    const [paper] = cross.splice(3, 1);
+    for (const c of cross) assert.ok(paper[0] - c[0] > 90, JSON.stringify([paper, c]));
+    // the body of the best motion is there just before its second bounce
+    const box = await page.locator('.stage canvas').boundingBox();
+    await page.mouse.move(box.x + x, box.y + y);
+    assert.match(await page.locator('.tip').innerText(), /target at 0\.75, 0\.1/);
+  }));
+
+await test('limits of a rope are dots while they act, and tell their names', () =>
+  withPage('rope', async (page) => {
+    // one that acts in two states at least, between two points of the rope
+    const found = await motion(page, `(m) => {
+      const { limits, dt } = m.visible()[0];
+      const tie = (i) => m.scene.ties[limits.ties[limits.contact[i]]];
+      const k = limits.first.findIndex((first, i) => limits.last[i] > first && tie(i).from.points.length === 1 && tie(i).to.points.length === 1);
+      return { time: (limits.first[k] + 1) * dt, label: limits.labels[limits.contact[k]], ends: [tie(k).from.points[0], tie(k).to.points[0]] };
+    }`);
+    await seek(page, found.time);
+    const bodies = await motion(page, '(m) => m.bodies()');
+    const [a, b] = found.ends.map((k) => bodies[k].pixel);
+    const at = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
+    // the colour of contacts, which no segment has
+    const marked = async () => (await coloursAt(page, [at]))[0].every((v, i) => Math.abs(v - [0xd9, 0x48, 0x0f][i]) < 24);
+    assert.ok(await marked());
+    const box = await page.locator('.stage canvas').boundingBox();
+    await page.mouse.move(box.x + at[0], box.y + at[1]);
+    assert.match(await page.locator('.tip').innerText(), /^rope (stretch|bend)[^]*a limit that acts/);
+    await page.keyboard.press('c');
+    await settle(page);
+    assert.ok(!(await marked()), 'without contacts');
+  }));
+
+await test('plots are zoomed by a drag, and back by a double click', () =>
+  withPage('run', async (page) => {
+    const chart = page.locator('.chart', { has: page.locator('.chart-title', { hasText: 'Loss' }) }).first();
+    await chart.scrollIntoViewIfNeeded();
+    const box = await chart.locator('.u-over').boundingBox();
+    const ticks = async () => ((await saved(chart, 'SVG')).toString().match(/<path d="[^"]*"/) ?? [''])[0];
+    const whole = await ticks();
+    await page.mouse.move(box.x + 0.2 * box.width, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + 0.6 * box.width, box.y + 44, { steps: 4 });
+    await page.mouse.up();
+    await settle(page);
+    assert.notEqual(await ticks(), whole);
+    await page.mouse.dblclick(box.x + 0.5 * box.width, box.y + 40);
+    await settle(page);
+    assert.equal(await ticks(), whole);
   }));
 
 await test('plots are saved as SVG, PNG and CSV', () =>
@@ -445,6 +535,34 @@ await test('a phone: nothing is wider than the screen, fingers zoom', () =>
     }`);
     assert.ok(Math.abs(distance - 2) < 0.01, String(distance));
   }, { width: 390, height: 780, hasTouch: true }));
+
+/* ---- the report of `carom reproduce` ---- */
+
+for (const [width, colorScheme] of [[1180, 'light'], [390, 'dark']])
+  await test(`a report of ${width} pixels, ${colorScheme}`, async () => {
+    const context = await plain.newContext({ viewport: { width, height: 800 }, colorScheme, offline: true });
+    const page = await context.newPage();
+    const errors = [];
+    page.on('console', (m) => m.type() === 'error' && errors.push(m.text()));
+    await page.goto(`file://${join(folder, 'results', 'report.html')}`);
+    assert.deepEqual(await page.locator('nav a').allInnerTexts(), ['table 2 and appendix I: what is learned', 'section 5: plans through contacts']);
+    for (const id of ['table2', 'planning']) assert.ok((await page.locator(`section#${id} h2`).count()) > 0, id);
+    const images = await page.evaluate(() => [...document.images].map((i) => i.naturalWidth));
+    assert.ok(images.length === 8 && images.every((w) => w > 400), String(images));
+    const heads = (await page.locator('h3').allInnerTexts()).join();
+    for (const part of ['Figure 3', 'Figure 4', 'Figure 5', 'Figure 6', 'Motions']) assert.ok(heads.includes(part), part);
+    // every line of every plot lies on its paper
+    const outside = await page.evaluate(() => [...document.querySelectorAll('.plot path')].filter((p) => p.getTotalLength() > 0).filter((p) => {
+      const [box, paper] = [p.getBoundingClientRect(), p.ownerSVGElement.getBoundingClientRect()];
+      return box.left < paper.left - 1 || box.right > paper.right + 1 || box.top < paper.top - 1 || box.bottom > paper.bottom + 1;
+    }).length);
+    assert.equal(outside, 0);
+    assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width);
+    await page.getByRole('link', { name: 'planning.html' }).click();
+    await page.waitForFunction(() => document.documentElement.dataset.ready === 'true');
+    assert.deepEqual(errors, []);
+    await context.close();
+  });
 
 await test('space without WebGL', async () => {
   const opened = await open(plain, join(folder, 'gyro.html'));

@@ -13,7 +13,7 @@ const moment = (page) =>
     const { player } = window.carom.motion;
     const e = window.carom.motion.visible()[0].events;
     let best = -1;
-    for (let k = 0; k < e.count; k++) if (e.limit[k] === 0 && (best < 0 || e.normal[k] > e.normal[best])) best = k;
+    for (let k = 0; k < e.count; k++) if (best < 0 || e.normal[k] > e.normal[best]) best = k;
     return best < 0 ? player.end / 2 : (e.state[best] + 1) * player.dt;
   });
 

@@ -1,8 +1,8 @@
 // The flat stage: bodies as they are, on a canvas. Draws the plane, and space where there is no WebGL.
 
-import type { Body, Plane, SceneInfo, Tie } from './format';
-import { bodyPoint, hull, niceStep, placeAt, placeBody, pointAt, stateAt, wallPane, wallRange, worldPlaces, type Vector } from './geometry';
-import { arrowShare, flashes, hasTrail, largestImpulse, type Frame, type Shown, type Stage } from './stage';
+import type { Body, Plane, SceneInfo, Target, Tie } from './format';
+import { bodyPoint, hull, niceStep, placeAt, placeBody, pointAt, stateAt, tieMiddle, wallPane, wallRange, worldPlaces, type Vector } from './geometry';
+import { actingLimits, arrowShare, flashes, hasTrail, largestImpulse, type Frame, type Shown, type Stage } from './stage';
 import type { Theme } from './theme';
 import { PlaneView, type View } from './view';
 
@@ -14,6 +14,7 @@ export class FlatStage implements Stage {
   readonly element: HTMLCanvasElement;
   private readonly pen: CanvasRenderingContext2D;
   private readonly hooks: Vector[];
+  private readonly owners: number[]; // of each tie, whose colour it has
   private state = new Float32Array(0);
   private frame!: Frame;
 
@@ -26,6 +27,7 @@ export class FlatStage implements Stage {
     if (pen === null) throw new Error('this browser has no canvas');
     this.pen = pen;
     this.hooks = worldPlaces(scene);
+    this.owners = scene.ties.map((t) => Math.max(placeBody(scene, t.to), placeBody(scene, t.from), 0));
   }
 
   resize(width: number, height: number): void {
@@ -50,6 +52,7 @@ export class FlatStage implements Stage {
     pen.fillRect(0, 0, view.width, view.height);
     if (view instanceof PlaneView) this.drawGrid(view);
     scene.planes.forEach((p) => this.drawPlane(p));
+    frame.targets.forEach((t) => this.drawTarget(t));
     for (const shown of frame.shown) this.drawTrack(shown);
     if (frame.contacts) for (const shown of frame.shown) this.drawFlashes(shown);
     if (view instanceof PlaneView) this.drawScale(view);
@@ -167,6 +170,26 @@ export class FlatStage implements Stage {
     pen.globalAlpha = 1;
   }
 
+  // where a body is to be: its outline, dashed, and a cross
+  private drawTarget(target: Target): void {
+    const { pen, view } = this;
+    const [x, y] = view.project(target.position);
+    const r = Math.max(target.radius * view.scale(target.position), 6);
+    pen.strokeStyle = this.frame.theme.ink;
+    pen.lineWidth = 1.5;
+    pen.setLineDash([5, 4]);
+    pen.beginPath();
+    pen.arc(x, y, r, 0, 7);
+    pen.stroke();
+    pen.setLineDash([]);
+    pen.beginPath();
+    pen.moveTo(x - 5, y);
+    pen.lineTo(x + 5, y);
+    pen.moveTo(x, y - 5);
+    pen.lineTo(x, y + 5);
+    pen.stroke();
+  }
+
   /* ---- what moves ---- */
 
   private colour(shown: Shown, body: number): string {
@@ -180,11 +203,12 @@ export class FlatStage implements Stage {
     const x = stateAt(shown.track, this.frame.time, this.state);
     pen.lineJoin = pen.lineCap = 'round';
     if (this.frame.trail > 0) scene.bodies.forEach((b, i) => hasTrail(scene, i) && this.drawTrail(shown, b, i));
-    scene.ties.forEach((t) => this.drawTie(shown, t, x));
+    scene.ties.forEach((t, k) => this.drawTie(shown, t, this.owners[k], x));
     this.hooks.forEach((p) => this.drawHook(p));
     const order = scene.bodies.map((b, i) => ({ b, i, depth: d === 3 ? view.project(pointAt(x, d, b.first))[2] : 0 }));
     if (d === 3) order.sort((p, q) => q.depth - p.depth);
     for (const { b, i } of order) this.drawBody(shown, b, i, x);
+    if (this.frame.contacts) this.drawLimits(shown);
   }
 
   // older parts are paler
@@ -237,11 +261,10 @@ export class FlatStage implements Stage {
     this.pen.stroke();
   }
 
-  private drawTie(shown: Shown, tie: Tie, x: Float32Array): void {
+  private drawTie(shown: Shown, tie: Tie, owner: number, x: Float32Array): void {
     const { pen, scene } = this;
     const d = scene.dimension;
     const [a, b] = [placeAt(tie.from, x, d), placeAt(tie.to, x, d)];
-    const owner = Math.max(placeBody(scene, tie.to), placeBody(scene, tie.from), 0);
     pen.globalAlpha = shown.ghost ? 0.55 : 1;
     pen.strokeStyle = shown.colour ?? this.frame.theme.soft;
     pen.lineWidth = 2;
@@ -367,6 +390,26 @@ export class FlatStage implements Stage {
     pen.fillText(text, x, y);
   }
 
+  // limits of a rope are dots while they act
+  private drawLimits(shown: Shown): void {
+    const { pen, view, scene } = this;
+    const { limits } = shown.track;
+    pen.fillStyle = this.frame.theme.flash;
+    pen.globalAlpha = shown.ghost ? 0.4 : 1;
+    pen.beginPath();
+    for (const contact of actingLimits(shown.track, this.frame.time)) {
+      const tie = scene.ties[limits.ties[contact]];
+      const [x, y] = view.project(tieMiddle(tie, this.state, scene.dimension));
+      // of short segments small ones, which leave the rope to be seen
+      const [px, py] = view.project(placeAt(tie.to, this.state, scene.dimension));
+      const r = Math.min(Math.max(0.5 * Math.hypot(px - x, py - y), 0.8), 2.5);
+      pen.moveTo(x + r, y);
+      pen.arc(x, y, r, 0, 7);
+    }
+    pen.fill();
+    pen.globalAlpha = 1;
+  }
+
   // a ring that grows and fades, and the impulse as an arrow
   private drawFlashes(shown: Shown): void {
     const { pen, view, scene } = this;
@@ -383,13 +426,6 @@ export class FlatStage implements Stage {
       const size = Math.hypot(...impulse);
       pen.lineWidth = 2;
       pen.beginPath();
-      // a limit of a rope is a dot, while it acts
-      if (e.limit[index] === 1) {
-        if (e.normal[index] === 0 || this.frame.time - e.state[index] * shown.track.dt > 0.999 * shown.track.dt) continue;
-        pen.arc(x, y, 2.5, 0, 7);
-        pen.fill();
-        continue;
-      }
       // what touches without pushing, while others push, is not marked
       if (size < 1e-6 * most) continue;
       pen.arc(x, y, 4 + 12 * age, 0, 7);

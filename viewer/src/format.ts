@@ -64,9 +64,18 @@ export interface Events {
   contact: Float32Array;
   gap: Float32Array;
   normal: Float32Array;
-  limit: Float32Array; // 1: a limit of a rope, which has no impulse on a body
   point: Float32Array; // [count][dimension]
   impulse: Float32Array; // [count][dimension]
+}
+
+// Limits of a rope that act, each from a first to a last state, in order of the first.
+export interface Limits {
+  count: number;
+  labels: string[];
+  ties: number[]; // of each label the tie of the scene where it is
+  contact: Float32Array; // a place in labels
+  first: Float32Array;
+  last: Float32Array;
 }
 
 export interface Track {
@@ -79,6 +88,7 @@ export interface Track {
   x: Float32Array; // [states][size]
   series: Series[];
   events: Events;
+  limits: Limits;
 }
 
 export interface ChartSeries {
@@ -118,6 +128,13 @@ export interface Summary {
   seconds: number | null;
 }
 
+// Where a plan wants a body to be.
+export interface Target {
+  position: number[];
+  radius: number;
+  label: string;
+}
+
 export interface CaromDocument {
   kind: string;
   title: string;
@@ -129,10 +146,14 @@ export interface CaromDocument {
   scene: SceneInfo | null;
   sceneText?: string;
   summary?: Summary;
+  targets: Target[];
   tracks: Track[];
 }
 
 export function decodeBase64(text: string): Uint8Array {
+  // browsers since 2025 do it themselves, many times as fast
+  const own = (Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array }).fromBase64;
+  if (own !== undefined) return own.call(Uint8Array, text);
   const binary = atob(text.trim());
   const bytes = new Uint8Array(binary.length);
   for (let k = 0; k < binary.length; k++) bytes[k] = binary.charCodeAt(k);
@@ -157,23 +178,28 @@ function gather(bytes: Uint8Array, at: number, count: number, index: number): nu
   );
 }
 
+// a few columns at a time: numbers of a row are then written side by side
+const COLUMNS = 8;
+
 function decodeMotion(bytes: Uint8Array, at: number, info: ArrayInfo): Float32Array {
   const { rows, columns } = info;
   const low = info.low ?? 0;
   const step = info.step ?? 1;
   const count = rows * columns;
   const values = new Float32Array(count);
-  for (let c = 0; c < columns; c++) {
-    let before = 0;
-    let slope = 0;
-    for (let r = 0; r < rows; r++) {
-      const zigzag = gather(bytes, at, count, c * rows + r);
-      const second = (zigzag >>> 1) ^ -(zigzag & 1);
-      const q = (before + slope + second) | 0;
-      slope = r > 0 ? (q - before) | 0 : 0;
-      before = q;
-      values[r * columns + c] = low + step * q;
-    }
+  for (let from = 0; from < columns; from += COLUMNS) {
+    const width = Math.min(COLUMNS, columns - from);
+    const before = new Int32Array(COLUMNS);
+    const slope = new Int32Array(COLUMNS);
+    for (let r = 0; r < rows; r++)
+      for (let c = 0; c < width; c++) {
+        const zigzag = gather(bytes, at, count, (from + c) * rows + r);
+        const second = (zigzag >>> 1) ^ -(zigzag & 1);
+        const q = (before[c] + slope[c] + second) | 0;
+        slope[c] = r > 0 ? q - before[c] : 0;
+        before[c] = q;
+        values[r * columns + from + c] = low + step * q;
+      }
   }
   return values;
 }
@@ -200,9 +226,42 @@ export function decodeArray(bytes: Uint8Array, base: number, info: ArrayInfo): F
   return decodeDoubles(bytes, at, info.rows * info.columns);
 }
 
+// A value that is computed when it is first asked for: a page may hold many motions, and shows few.
+function later<T>(make: () => T): () => T {
+  let made: { value: T } | null = null;
+  return () => (made ??= { value: make() }).value;
+}
+
 /* eslint-disable @typescript-eslint/no-explicit-any */
+function readEvents(raw: any, floats: (info: ArrayInfo) => Float32Array): Events {
+  return {
+    count: raw.state.rows,
+    labels: raw.label,
+    state: floats(raw.state),
+    contact: floats(raw.contact),
+    gap: floats(raw.gap),
+    normal: floats(raw.normal),
+    point: floats(raw.point),
+    impulse: floats(raw.impulse),
+  };
+}
+
+function readLimits(raw: any, floats: (info: ArrayInfo) => Float32Array): Limits {
+  return {
+    count: raw.first.rows,
+    labels: raw.label,
+    ties: raw.tie,
+    contact: floats(raw.contact),
+    first: floats(raw.first),
+    last: floats(raw.last),
+  };
+}
+
 function readTrack(raw: any, floats: (info: ArrayInfo) => Float32Array): Track {
-  const events = raw.events;
+  const x = later(() => floats(raw.x));
+  const series = later(() => raw.series.map((s: any) => ({ group: s.group, name: s.name, values: floats(s.values) })));
+  const events = later(() => readEvents(raw.events, floats));
+  const limits = later(() => readLimits(raw.limits, floats));
   return {
     sample: raw.sample,
     role: raw.role,
@@ -210,18 +269,17 @@ function readTrack(raw: any, floats: (info: ArrayInfo) => Float32Array): Track {
     states: raw.states,
     dt: raw.dt,
     size: raw.x.columns,
-    x: floats(raw.x),
-    series: raw.series.map((s: any) => ({ group: s.group, name: s.name, values: floats(s.values) })),
-    events: {
-      count: events.state.rows,
-      labels: events.label,
-      state: floats(events.state),
-      contact: floats(events.contact),
-      gap: floats(events.gap),
-      normal: floats(events.normal),
-      limit: floats(events.limit),
-      point: floats(events.point),
-      impulse: floats(events.impulse),
+    get x() {
+      return x();
+    },
+    get series() {
+      return series();
+    },
+    get events() {
+      return events();
+    },
+    get limits() {
+      return limits();
     },
   };
 }
@@ -248,6 +306,7 @@ export function parseDocument(bytes: Uint8Array): CaromDocument {
     scene: raw.scene ?? null,
     sceneText: raw.sceneText,
     summary: raw.summary,
+    targets: raw.targets ?? [],
     tracks: raw.tracks.map((t: any) => readTrack(t, floats)),
   };
 }

@@ -1,6 +1,6 @@
 // Where things of a scene are at a state, in its coordinates. Points have two or three numbers.
 
-import type { Body, Place, Plane, SceneInfo, Track } from './format';
+import type { Body, Place, Plane, SceneInfo, Target, Tie, Track } from './format';
 
 export type Vector = number[];
 
@@ -26,6 +26,11 @@ export function placeAt(place: Place, x: ArrayLike<number>, dimension: number): 
     for (let i = 0; i < dimension; i++) out[i] += place.weights[k] * x[point * dimension + i];
   });
   return out;
+}
+
+export function tieMiddle(tie: Tie, x: ArrayLike<number>, dimension: number): Vector {
+  const to = placeAt(tie.to, x, dimension);
+  return placeAt(tie.from, x, dimension).map((v, i) => (v + to[i]) / 2);
 }
 
 // The body that a place belongs to, or -1 for one of the world.
@@ -93,7 +98,7 @@ function trackExtent(scene: SceneInfo, track: Track | null): Box {
 }
 
 // What all bodies of all tracks cover, planes that are near included.
-export function extent(scene: SceneInfo, tracks: Track[]): Box {
+export function extent(scene: SceneInfo, tracks: Track[], targets: Target[] = []): Box {
   const d = scene.dimension;
   const box = trackExtent(scene, tracks[0] ?? null);
   const first = { low: box.low.slice(), high: box.high.slice() };
@@ -105,6 +110,7 @@ export function extent(scene: SceneInfo, tracks: Track[]): Box {
     box.high = box.high.map((h, i) => Math.max(h, Math.min(other.high[i], first.high[i] + size)));
   }
   worldPlaces(scene).forEach((p) => grow(box, p, 0));
+  targets.forEach((t) => grow(box, t.position, t.radius));
   if (!box.low.every(Number.isFinite)) return { low: Array(d).fill(-1), high: Array(d).fill(1) };
   scene.planes.forEach((p) => growToPlane(box, p));
   return box;

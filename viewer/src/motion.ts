@@ -5,11 +5,11 @@ import { button, fileName, h, icon, number, save } from './dom';
 import { toCsv, type Drawing, type Line } from './export';
 import { FlatStage } from './flat';
 import type { CaromDocument, SceneInfo, Track } from './format';
-import { difference, extent, pointAt, resample, stateAt } from './geometry';
+import { difference, extent, pointAt, resample, stateAt, tieMiddle } from './geometry';
 import { Player, fittingSpeed, speeds } from './player';
 import { listen } from './pointer';
 import { SolidStage, hasWebGL } from './solid';
-import { firstEvent, flashes, type Frame, type Shown, type Stage } from './stage';
+import { actingLimits, firstEvent, flashes, type Frame, type Shown, type Stage } from './stage';
 import { trackColour, type Theme } from './theme';
 import { OrbitView, PlaneView, type View } from './view';
 
@@ -101,7 +101,7 @@ export class MotionPanel {
 
   private frame(stage: number): Frame {
     const trail = [0, Math.min(this.player.end * 0.25, 1.5), Infinity][this.trails];
-    return { time: this.player.time, shown: this.shownOn(stage), trail: Math.min(trail, 1e9), contacts: this.contacts, labels: this.labels, theme: this.theme };
+    return { time: this.player.time, shown: this.shownOn(stage), trail: Math.min(trail, 1e9), contacts: this.contacts, labels: this.labels, targets: this.document.targets, theme: this.theme };
   }
 
   /* ---- making it ---- */
@@ -235,7 +235,7 @@ export class MotionPanel {
   }
 
   private newStage(): Stage {
-    const box = extent(this.scene, this.visible());
+    const box = extent(this.scene, this.visible(), this.document.targets);
     if (!this.flat) return new SolidStage(this.scene, box);
     return new FlatStage(this.scene, this.scene.dimension === 2 ? new PlaneView() : new OrbitView(this.scene.gravity));
   }
@@ -291,7 +291,7 @@ export class MotionPanel {
       const first = s.view.width <= 1;
       const factor = each / Math.max(s.view.width, 1);
       s.resize(each, height);
-      if (first) s.view.fit(extent(this.scene, this.visible()));
+      if (first) s.view.fit(extent(this.scene, this.visible(), this.document.targets));
       else if (s.view instanceof PlaneView) s.view.unit *= factor;
     }
     this.charts.forEach((c) => c.resize());
@@ -299,7 +299,7 @@ export class MotionPanel {
   }
 
   resetView(): void {
-    const box = extent(this.scene, this.visible());
+    const box = extent(this.scene, this.visible(), this.document.targets);
     for (const s of this.stages) {
       if (s.view instanceof OrbitView) Object.assign(s.view, { yaw: 0.9, pitch: 0.35 });
       s.view.fit(box);
@@ -422,12 +422,14 @@ export class MotionPanel {
 
   private actingContacts(): string[] {
     const state = Math.round(this.player.time / this.player.dt);
-    return this.visible().flatMap(({ events: e, dt }) => {
+    return this.visible().flatMap((track) => {
+      const { events: e, dt } = track;
       const at = Math.round((state * this.player.dt) / dt);
       const out: string[] = [];
       for (let k = firstEvent(e, at); k < e.count && e.state[k] === at && out.length < 6; k++)
         if (e.normal[k] > 0) out.push(`contact ${e.labels[e.contact[k]]}, impulse ${number(e.normal[k], 3)}`);
-      return out;
+      const limits = actingLimits(track, state * this.player.dt).length;
+      return limits > 0 ? [...out, `${limits} limits of the rope act`] : out;
     });
   }
 
@@ -462,10 +464,17 @@ export class MotionPanel {
 
   private whatIsAt(stage: Stage, index: number, x: number, y: number): string[] {
     const d = this.scene.dimension;
+    const target = this.document.targets.find((t) => {
+      const [px, py] = stage.view.project(t.position);
+      return Math.hypot(px - x, py - y) < 9;
+    });
+    if (target !== undefined) return [target.label, `target at ${target.position.map((v) => number(v, 4)).join(', ')}`];
     for (const { track } of this.shownOn(index)) {
       const contact = this.contactAt(stage, track, x, y);
       if (contact !== null) return contact;
       const state = stateAt(track, this.player.time, new Float32Array(track.size));
+      const limit = this.limitAt(stage, track, state, x, y);
+      if (limit !== null) return limit;
       for (const body of this.scene.bodies) {
         const p = pointAt(state, d, body.first);
         const [px, py] = stage.view.project(p);
@@ -485,6 +494,14 @@ export class MotionPanel {
       const size = Math.hypot(...e.impulse.subarray(index * d, (index + 1) * d));
       const gap = e.gap[index];
       return [`contact ${e.labels[e.contact[index]]}`, `impulse ${number(size)}, normal ${number(e.normal[index])}`, gap < 0 ? `penetration ${number(-gap)}` : `gap ${number(gap)}`];
+    }
+    return null;
+  }
+
+  private limitAt(stage: Stage, track: Track, state: Float32Array, x: number, y: number): string[] | null {
+    for (const contact of this.contacts ? actingLimits(track, this.player.time) : []) {
+      const [px, py] = stage.view.project(tieMiddle(this.scene.ties[track.limits.ties[contact]], state, this.scene.dimension));
+      if (Math.hypot(px - x, py - y) < 6) return [track.limits.labels[contact], 'a limit that acts'];
     }
     return null;
   }

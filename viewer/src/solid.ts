@@ -3,7 +3,7 @@
 import * as three from 'three';
 import { ConvexGeometry } from 'three/examples/jsm/geometries/ConvexGeometry.js';
 import { bodyColour } from './flat';
-import type { Body, Plane, SceneInfo, Tie } from './format';
+import type { Body, Plane, SceneInfo, Target, Tie } from './format';
 import { placeAt, placeBody, pointAt, stateAt, wallPane, worldPlaces, type Box, type Vector } from './geometry';
 import { arrowShare, flashes, hasTrail, largestImpulse, type Frame, type Shown, type Stage } from './stage';
 import type { Theme } from './theme';
@@ -92,6 +92,15 @@ class TrackModel {
     return new three.MeshStandardMaterial({ color: colour, roughness: 0.55, metalness: 0.05, transparent: alpha < 1, opacity: alpha });
   }
 
+  private readonly textures = new Map<string, three.Texture>();
+
+  // one for all balls of a colour
+  private texture(colour: string): three.Texture {
+    const made = this.textures.get(colour) ?? ballTexture(colour);
+    this.textures.set(colour, made);
+    return made;
+  }
+
   private add<T extends three.Object3D>(object: T): T {
     object.castShadow = !this.shown.ghost;
     this.group.add(object);
@@ -115,10 +124,12 @@ class TrackModel {
     if (body.shape === 'ball') {
       const material = this.material(colour);
       if (body.rigid) {
-        material.map = ballTexture(colour);
+        material.map = this.texture(colour);
         material.color.set('#ffffff');
       }
-      part(new three.SphereGeometry(body.radius, 40, 28), material);
+      // many are small on the screen
+      const fine = this.scene.bodies.length > 24 ? 20 : 40;
+      part(new three.SphereGeometry(body.radius, fine, 0.7 * fine), material);
     } else if (body.shape === 'rim') {
       this.makeRim(body, colour, part);
     } else if (body.shape === 'points') {
@@ -230,8 +241,7 @@ class TrackModel {
     const e = this.shown.track.events;
     const most = largestImpulse(e, 3);
     // limits of ropes act all the time: they are left to the plots
-    const seen = frame.contacts ? flashes(this.shown.track, frame.time) : [];
-    const active = seen.filter(({ index }) => e.limit[index] === 0).slice(-40);
+    const active = frame.contacts ? flashes(this.shown.track, frame.time).slice(-40) : [];
     active.forEach(({ index, age }, k) => {
       const { ring, arrow } = this.flash(k);
       const point = vector([...e.point.subarray(3 * index, 3 * index + 3)]);
@@ -345,6 +355,16 @@ export class SolidStage implements Stage {
     return group;
   }
 
+  // where a body is to be: its outline as a cage
+  private makeTarget(target: Target, theme: Theme): three.Object3D {
+    const cage = new three.LineSegments(
+      new three.WireframeGeometry(new three.IcosahedronGeometry(target.radius > 0 ? target.radius : this.size * 0.02, 1)),
+      new three.LineBasicMaterial({ color: theme.ink, transparent: true, opacity: 0.5 }),
+    );
+    cage.position.copy(vector(target.position));
+    return cage;
+  }
+
   private rebuild(frame: Frame): void {
     const key = frame.theme.name + frame.shown.map((s) => `${s.track.file}/${s.track.sample}/${s.track.role}/${s.colour}/${s.ghost}`).join();
     if (key === this.made) return;
@@ -357,6 +377,7 @@ export class SolidStage implements Stage {
     release(this.walls);
     this.walls = new three.Group();
     for (const plane of this.scene.planes) this.walls.add(this.makeWall(plane, frame.theme));
+    for (const target of frame.targets) this.walls.add(this.makeTarget(target, frame.theme));
     this.models = frame.shown.map((s) => new TrackModel(this.scene, s, frame.theme, this.size));
     this.world.add(this.walls, ...this.models.map((m) => m.group));
     this.world.background = new three.Color(frame.theme.paper);

@@ -1,7 +1,7 @@
 // A stage draws motions at a time. Two kinds: flat (canvas) for the plane and where there is no WebGL,
 // solid (three.js) for space.
 
-import type { Events, SceneInfo, Track } from './format';
+import type { Events, Limits, SceneInfo, Target, Track } from './format';
 import type { Theme } from './theme';
 import type { View } from './view';
 
@@ -17,6 +17,7 @@ export interface Frame {
   trail: number; // seconds; 0: none
   contacts: boolean;
   labels: boolean;
+  targets: Target[]; // where bodies are to be
   theme: Theme;
 }
 
@@ -66,6 +67,28 @@ export function firstEvent(e: Events, state: number): number {
     else high = middle;
   }
   return low;
+}
+
+const BLOCK = 256; // states
+const blocks = new WeakMap<Limits, number[][]>();
+
+// Limits that act in each block of states, so that those of one state are found at once.
+function blocksOf(limits: Limits): number[][] {
+  let found = blocks.get(limits);
+  if (found !== undefined) return found;
+  found = [];
+  for (let k = 0; k < limits.count; k++)
+    for (let b = Math.floor(limits.first[k] / BLOCK); b <= Math.floor(limits.last[k] / BLOCK); b++) (found[b] ??= []).push(k);
+  blocks.set(limits, found);
+  return found;
+}
+
+// Limits of a rope that act at a time, as places in labels and ties.
+export function actingLimits(track: Track, time: number): number[] {
+  const { limits, dt } = track;
+  const state = Math.floor(time / dt + 1e-6);
+  const near = limits.count > 0 ? blocksOf(limits)[Math.floor(state / BLOCK)] ?? [] : [];
+  return near.filter((k) => limits.first[k] <= state && state <= limits.last[k]).map((k) => limits.contact[k]);
 }
 
 // Bodies whose way is drawn: of a long rope its end alone.

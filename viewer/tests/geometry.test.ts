@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Body, Events, Plane, SceneInfo, Track } from '../src/format';
+import type { Body, Events, Limits, Plane, SceneInfo, Track } from '../src/format';
 import { indexAt } from '../src/chart';
 import { bodyPoint, difference, extent, hull, niceStep, placeAt, resample, stateAt, wallPane, wallRange } from '../src/geometry';
 import { Player, fittingSpeed } from '../src/player';
-import { firstEvent, flashes } from '../src/stage';
+import { actingLimits, firstEvent, flashes } from '../src/stage';
 import { OrbitView, PlaneView } from '../src/view';
 
 const close = (a: number, b: number, eps = 1e-6) => assert.ok(Math.abs(a - b) < eps, `${a} is not ${b}`);
 
 const body: Body = { id: 'a', rigid: false, first: 0, count: 1, mass: 1, shape: 'ball', radius: 0.5, points: [] };
 const scene: SceneInfo = { name: 's', description: '', dimension: 2, gravity: [0, -1], bodies: [body], planes: [], ties: [] };
-const none: Events = { count: 0, labels: [], state: new Float32Array(), contact: new Float32Array(), gap: new Float32Array(), normal: new Float32Array(), limit: new Float32Array(), point: new Float32Array(), impulse: new Float32Array() };
-const track = (x: number[], events = none): Track => ({ sample: '0', role: '', file: 'f', states: x.length / 2, dt: 0.1, size: 2, x: Float32Array.from(x), series: [], events });
+const none: Events = { count: 0, labels: [], state: new Float32Array(), contact: new Float32Array(), gap: new Float32Array(), normal: new Float32Array(), point: new Float32Array(), impulse: new Float32Array() };
+const free: Limits = { count: 0, labels: [], ties: [], contact: new Float32Array(), first: new Float32Array(), last: new Float32Array() };
+const track = (x: number[], events = none, limits = free): Track => ({ sample: '0', role: '', file: 'f', states: x.length / 2, dt: 0.1, size: 2, x: Float32Array.from(x), series: [], events, limits });
 
 test('states that are there are shown as they are, others between', () => {
   const t = track([0, 0, 1, 2, 3, 4]);
@@ -162,4 +163,17 @@ test('steps and speeds that people like', () => {
   assert.equal(niceStep(1, 8), 0.2);
   assert.equal(fittingSpeed(4), 1);
   assert.equal(fittingSpeed(0.4), 0.1);
+});
+
+test('limits that act at a state are found, also across blocks of states', () => {
+  const limits = { ...free, count: 4, contact: Float32Array.from([0, 1, 2, 1]), first: Float32Array.from([0, 3, 200, 600]), last: Float32Array.from([900, 5, 300, 600]) };
+  const t = track(Array(2000).fill(0), none, limits);
+  const at = (state: number) => actingLimits(t, state * 0.1).sort();
+  assert.deepEqual(at(0), [0]);
+  assert.deepEqual(at(3), [0, 1]);
+  assert.deepEqual(at(5), [0, 1]);
+  assert.deepEqual(at(6), [0]);
+  assert.deepEqual(at(256), [0, 2]);
+  assert.deepEqual(at(600), [0, 1]);
+  assert.deepEqual(at(901), []);
 });

@@ -1,0 +1,242 @@
+/* Do the intervals of `carom fit` hold the truth as often as they say? Fits noisy repetitions of a scene and counts.
+ *
+ *   make_fit_coverage SCENE UNKNOWNS NOISE REPETITIONS TRAJECTORIES STEPS given|estimated [SEED [all]]
+ *
+ * Each repetition has trajectories of its own (contacts at the time of impact), with normal noise of one deviation
+ * on positions and velocities of points and centres, angles and rates of rigid bodies. For each unknown is printed
+ *
+ *   held        share of the 95 % intervals that hold the scene's value
+ *   bias        mean of estimate - truth in deviations of the estimates
+ *   deviation   root mean square of estimate - truth beside the bound of Cramer and Rao, which is the inverse of the
+ *               information at the truth, the first state of each trajectory unknown and eliminated
+ *   said        root mean square of the deviations that were said, beside the bound
+ *
+ * over the repetitions whose bound is below a natural unit of the unknown (its number is the first column). With
+ * `all`, a line for each estimate. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/rng.h"
+#include "base/dense.h"
+#include "fit/fit.h"
+#include "system/system.h"
+
+typedef struct tally {
+  char name[96];
+  int count, held, at_border, undetermined;
+  double sum, square, said;
+} tally;
+
+static void give_up(const char *what) {
+  fprintf(stderr, "make_fit_coverage: %s\n", what);
+  exit(1);
+}
+
+/* ---- data ------------------------------------------------------------------------------------ */
+
+typedef struct setting {
+  carom_system *system;
+  carom_rollout_options how;
+  int count, steps;
+  size_t size; /* of a state's positions */
+  const char *unknowns;
+} setting;
+
+static carom_trajectories simulate(const setting *s, uint64_t seed) {
+  size_t all = (size_t)s->count * (size_t)(s->steps + 1) * s->size;
+  carom_trajectories t = {.batch = s->count,
+                          .state_count = s->steps + 1,
+                          .point_count = s->system->point_count,
+                          .dimension = s->system->dimension,
+                          .dt = s->how.dt,
+                          .x = malloc(sizeof(double) * all),
+                          .v = malloc(sizeof(double) * all)};
+  double *x0 = calloc(2 * (size_t)s->count * s->size, sizeof(double)),
+         *v0 = x0 + (size_t)s->count * s->size;
+  if (carom_system_sample(s->system, seed, s->count, x0, v0, NULL) != CAROM_OK ||
+      carom_system_simulate(s->system, &s->how, NULL, s->count, x0, v0, t.x, t.v, NULL, NULL,
+                            NULL) != CAROM_OK)
+    give_up("no trajectories");
+  free(x0);
+  return t;
+}
+
+// a rigid body moved and turned as a whole, in the plane
+static void disturb_rigid(double *x, double *v, int points, double noise, rng *random) {
+  double angle = noise * rng_normal(random), rate = noise * rng_normal(random);
+  double move[4];
+  for (int i = 0; i < 4; i++) move[i] = noise * rng_normal(random);
+  for (int k = points - 1; k >= 0; k--) {
+    double axis[2] = {x[2 * k] - x[0], x[2 * k + 1] - x[1]};
+    double turning[2] = {v[2 * k] - v[0], v[2 * k + 1] - v[1]};
+    double c = cos(angle), s = sin(angle);
+    double turned[2] = {c * axis[0] - s * axis[1], s * axis[0] + c * axis[1]};
+    double faster[2] = {c * turning[0] - s * turning[1] - rate * turned[1],
+                        s * turning[0] + c * turning[1] + rate * turned[0]};
+    for (int i = 0; i < 2; i++) {
+      x[2 * k + i] = x[i] + turned[i] + move[i];
+      v[2 * k + i] = v[i] + faster[i] + move[2 + i];
+    }
+  }
+}
+
+static void disturb(const setting *s, carom_trajectories *t, double noise, uint64_t seed) {
+  const carom_system *system = s->system;
+  rng random;
+  rng_seed(&random, seed, 4711);
+  for (int k = 0; k < t->batch * t->state_count; k++)
+    for (int b = 0; b < system->body_count; b++) {
+      const body *one = &system->bodies[b];
+      size_t at = (size_t)k * s->size + (size_t)(one->first_point * system->dimension);
+      if (one->rigid && system->dimension == 2) {
+        disturb_rigid(t->x + at, t->v + at, one->point_count, noise, &random);
+        continue;
+      }
+      for (int i = 0; i < one->point_count * system->dimension; i++) {
+        t->x[at + (size_t)i] += noise * rng_normal(&random);
+        t->v[at + (size_t)i] += noise * rng_normal(&random);
+      }
+    }
+}
+
+/* ---- the bound ------------------------------------------------------------------------------- */
+
+/* Deviations [p] of the coordinates of the unknowns at the truth. */
+static void find_bound(const setting *s, const carom_trajectories *exact, double noise,
+                       double *bound) {
+  carom_fit_options options = carom_fit_default_options();
+  options.piece = 1000000;
+  options.threads = 1;
+  options.huber = 0;
+  carom_fit *fit;
+  carom_error error = {0};
+  if (carom_fit_create(s->system, exact, s->unknowns, &s->how, &options, &fit, &error) != CAROM_OK)
+    give_up(error.message);
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  int p = sh->p;
+  for (int j = 0; j < p; j++)
+    m->q[j] = unknown_coordinate(&fit->unknowns.items[j], fit->unknowns.items[j].scene);
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) sh->noise[c] = noise;
+  sh->free_states = true;
+  if (shooting_recut(sh, 1000000, &error) != CAROM_OK) give_up(error.message);
+  shooting_measured_starts(sh, m->q, m->starts);
+  double cost;
+  if (shooting_evaluate(sh, m->q, m->starts, NULL, 0, true, &cost, &error) != CAROM_OK)
+    give_up(error.message);
+  normal_reduce(&m->normal, m->q, m->starts, 0, false);
+  double *a = malloc(sizeof(double) * (size_t)(p * p + p)), *e = a + p * p;
+  memcpy(a, m->normal.S, sizeof(double) * (size_t)(p * p));
+  bool regular = dense_factor(p, a);
+  for (int j = 0; j < p; j++) {
+    memset(e, 0, sizeof(double) * (size_t)p);
+    e[j] = 1;
+    dense_solve(p, a, e);
+    bound[j] = regular ? sqrt(e[j]) : INFINITY;
+  }
+  free(a);
+  carom_fit_destroy(fit);
+}
+
+/* ---- repetitions ----------------------------------------------------------------------------- */
+
+static void note_one(const carom_fit *fit, const double *bound, int j, uint64_t seed, bool all,
+                     tally *t) {
+  const unknown *u = &fit->unknowns.items[j];
+  const carom_fit_estimate *e = &fit->result.estimates[j];
+  snprintf(t->name, sizeof t->name, "%s", e->name);
+  if (!(bound[j] < u->natural)) return;
+  double slope = unknown_slope(u, unknown_coordinate(u, u->scene));
+  double off = (e->value - e->scene) / (bound[j] * slope);
+  bool held = e->low <= e->scene && e->scene <= e->high;
+  t->count++;
+  t->held += held;
+  t->at_border += e->at_border;
+  t->undetermined += !e->determined;
+  t->sum += off;
+  t->square += off * off;
+  if (e->determined) t->said += pow(e->deviation / (bound[j] * slope), 2);
+  if (all)
+    printf("  %llu %-20s %+7.2f of the bound, said %5.2f, %s%s%s\n", (unsigned long long)seed,
+           e->name, off, e->deviation / (bound[j] * slope), held ? "held" : "LOST",
+           e->at_border ? ", at its border" : "", e->determined ? "" : ", not determined");
+}
+
+static bool repeat(const setting *s, double noise, bool given, uint64_t seed, bool all,
+                   tally *tallies, int *outliers, double *channel) {
+  carom_trajectories t = simulate(s, seed);
+  double bound[256];
+  find_bound(s, &t, noise, bound);
+  disturb(s, &t, noise, seed);
+  carom_fit_options options = carom_fit_default_options();
+  options.threads = 1;
+  options.project = true;
+  if (given)
+    options.position_noise = options.velocity_noise = options.angle_noise = options.rate_noise =
+        noise;
+  carom_fit *fit;
+  carom_error error = {0};
+  carom_status status =
+      carom_fit_create(s->system, &t, s->unknowns, &s->how, &options, &fit, &error);
+  if (status == CAROM_OK) status = carom_fit_run(fit, &error);
+  if (status == CAROM_OK) {
+    for (int j = 0; j < fit->unknowns.count; j++) note_one(fit, bound, j, seed, all, &tallies[j]);
+    for (int r = 0; r < fit->result.trajectory_count; r++)
+      *outliers += fit->result.trajectories[r].outliers;
+    for (int c = 0; c < CAROM_CHANNEL_COUNT; c++)
+      channel[c] += fit->result.channels[c].noise / noise;
+    if (all)
+      printf("  %llu iterations %d cost %.3f\n", (unsigned long long)seed, fit->result.iterations,
+             fit->minimiser.cost);
+  } else {
+    fprintf(stderr, "repetition %llu: %s\n", (unsigned long long)seed, error.message);
+  }
+  carom_fit_destroy(fit);
+  carom_trajectories_free(&t);
+  return status == CAROM_OK;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 8) give_up("SCENE UNKNOWNS NOISE REPETITIONS TRAJECTORIES STEPS given|estimated");
+  setting s = {.unknowns = argv[2], .count = atoi(argv[5]), .steps = atoi(argv[6])};
+  double noise = atof(argv[3]);
+  int repetitions = atoi(argv[4]), failed = 0, outliers = 0;
+  uint64_t first = argc > 8 ? strtoull(argv[8], NULL, 10) : 1;
+  bool all = argc > 9;
+  carom_error error = {0};
+  if (carom_system_load(argv[1], &s.system, &error) != CAROM_OK) give_up(error.message);
+  s.how = carom_rollout_default_options(s.system);
+  s.how.steps = s.steps;
+  s.how.threads = 1;
+  s.how.contact_time = CAROM_CONTACT_TIME_EVENT;
+  s.size = (size_t)s.system->coordinate_count;
+  tally tallies[256] = {0};
+  double channel[CAROM_CHANNEL_COUNT] = {0};
+  clock_t start = clock();
+  for (int k = 0; k < repetitions; k++) {
+    failed += !repeat(&s, noise, strcmp(argv[7], "given") == 0, first + (uint64_t)k, all, tallies,
+                      &outliers, channel);
+    if (all) fflush(stdout);
+  }
+  printf(
+      "%s, noise %s (%s), %d repetitions of %d x %d steps, %d failed; %.2f s and %.1f outliers "
+      "each\n",
+      argv[1], argv[3], argv[7], repetitions, s.count, s.steps, failed,
+      (double)(clock() - start) / CLOCKS_PER_SEC / repetitions, (double)outliers / repetitions);
+  printf("noise found, by the truth:");
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) printf(" %.3f", channel[c] / repetitions);
+  printf("\n  %5s  %-24s %7s %7s %10s %7s %7s %7s\n", "count", "unknown", "held", "bias",
+         "deviation", "said", "border", "open");
+  for (int j = 0; j < 256 && tallies[j].name[0] != '\0'; j++) {
+    const tally *t = &tallies[j];
+    double n = t->count, deviation = sqrt(t->square / n);
+    if (t->count == 0) continue;
+    printf("  %5d  %-24s %7.3f %+7.3f %10.3f %7.3f %7d %7d\n", t->count, t->name, t->held / n,
+           t->sum / n / deviation, deviation, sqrt(t->said / n), t->at_border, t->undetermined);
+  }
+  carom_system_destroy(s.system);
+  return 0;
+}
