@@ -153,7 +153,7 @@ holds "nothing is left of runs that did not begin" test ! -e runs/x
 # --- bad data
 "$make_bad_training" good good.h5
 "$make_bad_training" nan nan.h5
-expect 0 'epochs +2 of 2' train cp3 --data good.h5 --hidden 8 --epochs 2 --schedule constant --val 1 --test 1 -o runs/own
+expect 0 'epochs +2 of 2' train cp3 --data good.h5 --hidden 8 --epochs 2 --tolerance 0 --schedule constant --val 1 --test 1 -o runs/own
 expect 0 'epochs +3 of 3' train --resume --epochs 3 -o runs/own
 expect 0 '1 states inside 1 trajectories are missing' train cp3 --data nan.h5 --hidden 8 --epochs 1 \
   --val 1 --test 1 -o runs/nan
