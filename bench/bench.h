@@ -12,6 +12,9 @@ typedef struct bench_options {
   double seconds;      /* to spend on each number */
   bool (*go_on)(void); /* asked between measurements; false ends them */
   const char *kernels; /* of the network (nn/kernels.h); NULL: the processor's best */
+  const char *tasks;   /* that are learned, with commas; NULL: all */
+  int seeds;           /* of each */
+  bool descent;        /* they are learned without a warm start */
   const char *scene;   /* of trainings: this task alone, or NULL */
   const char *model;   /* of trainings: this model alone, or NULL */
 } bench_options;
@@ -20,6 +23,7 @@ typedef struct bench {
   const char *name;
   const char *summary;
   const char *reading; /* how to read the columns */
+  bool long_one;       /* takes minutes: only if it is named */
   carom_status (*run)(const bench_options *options, json_t *rows, carom_error *error);
 } bench;
 
@@ -32,6 +36,7 @@ carom_status bench_rope(const bench_options *options, json_t *rows, carom_error 
 carom_status bench_groups(const bench_options *options, json_t *rows, carom_error *error);
 
 carom_status bench_ranks(const bench_options *options, json_t *rows, carom_error *error);
+carom_status bench_learning(const bench_options *options, json_t *rows, carom_error *error);
 carom_status bench_training(const bench_options *options, json_t *rows, carom_error *error);
 
 /* Least processor time in seconds of one call of `work(user)`, which must stay in its thread.

@@ -12,13 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_JSON = 256, KEY_SECONDS, KEY_KERNELS, KEY_SCENE, KEY_MODEL, MAX_CHOSEN = 16 };
+enum {
+  KEY_JSON = 256,
+  KEY_SECONDS,
+  KEY_KERNELS,
+  KEY_SCENE,
+  KEY_MODEL,
+  KEY_TASKS,
+  KEY_SEEDS,
+  KEY_DESCENT,
+  MAX_CHOSEN = 16
+};
 
 typedef struct arguments {
   int chosen_count;
   const bench *chosen[MAX_CHOSEN];
   double seconds;
-  const char *kernels, *scene, *model;
+  const char *kernels, *scene, *model, *tasks;
+  int seeds;
+  bool descent;
   bool json;
   bool quiet;
 } arguments;
@@ -31,6 +43,9 @@ static const struct argp_option options[] = {
      0},
     {"scene", KEY_SCENE, "NAME", 0, "train: this task alone", 0},
     {"model", KEY_MODEL, "NAME", 0, "train: this model alone", 0},
+    {"tasks", KEY_TASKS, "LIST", 0, "of learn: tasks with commas (all eight)", 0},
+    {"seeds", KEY_SEEDS, "N", 0, "of learn: seeds of each task (3)", 0},
+    {"no-warm-start", KEY_DESCENT, NULL, 0, "of learn: by descent alone", 0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
     {"quiet", 'q', NULL, 0, "show no progress", 0},
     {0}};
@@ -66,10 +81,14 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_KERNELS: a->kernels = text; return 0;
     case KEY_SCENE: a->scene = text; return 0;
     case KEY_MODEL: a->model = text; return 0;
+    case KEY_TASKS: a->tasks = text; return 0;
+    case KEY_SEEDS: a->seeds = (int)parse_integer(state, "--seeds", text, 1, 1000); return 0;
+    case KEY_DESCENT: a->descent = true; return 0;
     case 'q': a->quiet = true; return 0;
     case ARGP_KEY_ARG: choose(a, text, state); return 0;
     case ARGP_KEY_NO_ARGS:
-      for (const bench *b = benches; b->name != NULL; b++) choose(a, b->name, state);
+      for (const bench *b = benches; b->name != NULL; b++)
+        if (!b->long_one) choose(a, b->name, state);
       return 0;
     case ARGP_KEY_END: check_ranks(a, state); return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -82,14 +101,15 @@ static const char help[] =
     "groups of touching disks, each in processor time of one thread; and training iterations of "
     "every task, in elapsed time on all threads; and what it costs to share them (`mpirun -n N "
     "carom "
-    "bench ranks`).\n"
-    "Without a name: all of them."
+    "bench ranks`); and the time a whole training takes to learn what the paper reports (learn).\n"
+    "Without a name: all of them but learn, which takes minutes."
     "\vExample:\n  carom bench events rope --json\n  carom bench train --scene cp3 --model "
-    "cm-cd-clnn";
-static const struct argp argp = {.options = options,
-                                 .parser = parse,
-                                 .args_doc = "[events] [scenes] [rope] [groups] [train] [ranks]",
-                                 .doc = help};
+    "cm-cd-clnn\n  carom bench learn --tasks cp3 --seeds 1";
+static const struct argp argp = {
+    .options = options,
+    .parser = parse,
+    .args_doc = "[events] [scenes] [rope] [groups] [train] [ranks] [learn]",
+    .doc = help};
 
 static bool go_on(void) { return !interrupted(); }
 
@@ -133,7 +153,11 @@ static int run_chosen(const arguments *a, json_t *all) {
                              .go_on = go_on,
                              .kernels = a->kernels,
                              .scene = a->scene,
-                             .model = a->model};
+                             .model = a->model,
+
+                             .tasks = a->tasks,
+                             .seeds = a->seeds,
+                             .descent = a->descent};
   for (int k = 0; k < a->chosen_count; k++) {
     if (!a->quiet) fprintf(stderr, "measuring: %s\n", a->chosen[k]->name);
     carom_error error = {0};
@@ -146,7 +170,7 @@ static int run_chosen(const arguments *a, json_t *all) {
 }
 
 int command_bench(int argc, char **argv) {
-  arguments a = {.seconds = 0.2};
+  arguments a = {.seconds = 0.2, .seeds = 3};
   parse_command_line(&argp, argc, argv, &a);
   interrupt_install();
   json_t *all = json_object();

@@ -19,7 +19,7 @@ enum { TABLE_ROWS = 40 };
 
 // theta of the best checkpoint; of the model as it is where there is none yet
 static carom_status best_theta(const train_run *r, double *theta, carom_error *error) {
-  if (carom_trainer_describe(r->trainer).best_epoch == 0) {
+  if (!isfinite(carom_trainer_describe(r->trainer).best_loss)) {
     carom_model_theta(r->model, theta);
     return CAROM_OK;
   }
@@ -42,17 +42,30 @@ static void print_text(const train_run *r, const double *learned, const double *
          carom_model_describe(r->model).parameter_count);
   printf("epochs         %d of %d, %.3g s", s.epochs_done, r->config.train.epochs, seconds);
   if (carom_ranks_count() > 1) printf(" on %d ranks", carom_ranks_count());
-  if (s.stands_still && s.epochs_done < r->config.train.epochs)
+  if (s.within_tolerance && s.epochs_done < r->config.train.epochs)
+    printf("; ended: the loss is within --tolerance %g", r->config.train.tolerance);
+  else if (s.stands_still && s.epochs_done < r->config.train.epochs)
     printf("; ended: no lower loss in %d epochs", r->config.train.patience);
   putchar('\n');
-  if (s.best_epoch > 0) {
-    printf("best           epoch %d, %s loss %.6g\n", s.best_epoch,
+  if (s.warm_start.done)
+    printf(
+        "warm start     training loss %.3g -> %.3g in %.3g s: %d numbers from %d pairs of states, "
+        "%d "
+        "from %d chunks with a contact%s\n",
+        s.warm_start.loss_before, s.warm_start.loss_after, s.warm_start.seconds,
+        s.warm_start.unknowns, s.warm_start.pairs, s.warm_start.properties, s.warm_start.chunks,
+        s.warm_start.kept ? "" : "; not kept, it raised a loss");
+  if (isfinite(s.best_loss)) {
+    char epoch[32] = "warm start";
+    if (s.best_epoch > 0) snprintf(epoch, sizeof epoch, "epoch %d", s.best_epoch);
+    printf("best           %s, %s loss %.6g\n", epoch,
            r->data->validation.count > 0 ? "validation" : "training", s.best_loss);
   }
   if (r->config.train.estimate_states)
-    printf("noise          %.3g in positions, %.3g in velocities (%s); residuals are %.3g times it\n",
-           s.position_noise, s.velocity_noise,
-           r->config.train.noise_deviation > 0 ? "given" : "estimated", s.noise_scale);
+    printf(
+        "noise          %.3g in positions, %.3g in velocities (%s); residuals are %.3g times it\n",
+        s.position_noise, s.velocity_noise,
+        r->config.train.noise_deviation > 0 ? "given" : "estimated", s.noise_scale);
   if (r->properties.count > 0) printf("\n  %-24s %12s %12s\n", "", "learned", "scene");
   for (int k = 0; k < r->properties.count && k < TABLE_ROWS; k++) {
     const carom_property *p = &r->properties.items[k];
@@ -63,6 +76,16 @@ static void print_text(const train_run *r, const double *learned, const double *
     printf("  ... %d more: --json lists all\n", r->properties.count - TABLE_ROWS);
   printf("\nwritten        %s: best.h5, last.h5, metrics.csv, config.json%s\n", r->given->output,
          r->config.data[0] == '/' ? "" : ", data.h5");
+}
+
+static json_t *warm_start_json(const carom_warm_start *w) {
+  if (!w->done) return json_null();
+  return json_pack("{sb so so so so si si si si so}", "kept", (int)w->kept, "loss_before",
+                   json_number(w->loss_before), "loss_after", json_number(w->loss_after),
+                   "validation_before", json_number(w->validation_before), "validation_after",
+                   json_number(w->validation_after), "pairs", w->pairs, "unknowns", w->unknowns,
+                   "chunks", w->chunks, "properties", w->properties, "seconds",
+                   json_number(w->seconds));
 }
 
 static void print_as_json(const train_run *r, const double *learned, const double *truth,
@@ -78,16 +101,17 @@ static void print_as_json(const train_run *r, const double *learned, const doubl
                                     json_number(carom_property_value(p, truth))));
   }
   const bool any = r->last.epoch > 0;
-  print_json(json_pack("{ss ss si si si so so so so so so so so so so ss}", "scene", info.name, "model",
-                       carom_model_options_name(&r->config.model), "parameters",
-                       carom_model_describe(r->model).parameter_count, "epochs", s.epochs_done,
-                       "best_epoch", s.best_epoch, "best_loss", json_number(s.best_loss), "loss",
-                       json_number(any ? r->last.loss : NAN), "validation_loss",
-                       json_number(any ? r->last.validation_loss : NAN), "position_noise", json_number(s.position_noise),
-                       "velocity_noise", json_number(s.velocity_noise), "noise_scale",
-                       json_number(s.noise_scale), "properties", properties,
-                       "findings", findings_json(r->data), "report", json_report(&r->report),
-                       "seconds", json_number(seconds), "folder", r->given->output));
+  print_json(json_pack(
+      "{ss ss si so si si so so so so so so so so so so ss}", "scene", info.name, "model",
+      carom_model_options_name(&r->config.model), "parameters",
+      carom_model_describe(r->model).parameter_count, "warm_start", warm_start_json(&s.warm_start),
+      "epochs", s.epochs_done, "best_epoch", s.best_epoch, "best_loss", json_number(s.best_loss),
+      "loss", json_number(any ? r->last.loss : NAN), "validation_loss",
+      json_number(any ? r->last.validation_loss : NAN), "position_noise",
+      json_number(s.position_noise), "velocity_noise", json_number(s.velocity_noise), "noise_scale",
+      json_number(s.noise_scale), "properties", properties, "findings", findings_json(r->data),
+      "report", json_report(&r->report), "seconds", json_number(seconds), "folder",
+      r->given->output));
 }
 
 static carom_status print_results(const train_run *r, double seconds, carom_error *error) {

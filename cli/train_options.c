@@ -231,7 +231,10 @@ carom_status train_config_resume(const train_arguments *given, const carom_syste
   status = apply(given, &wanted, error);
   if (status == CAROM_OK && config->train.schedule == CAROM_CONSTANT)
     config->train.epochs = wanted.train.epochs;
-  if (status == CAROM_OK) config->train.patience = wanted.train.patience;
+  if (status == CAROM_OK) {
+    config->train.patience = wanted.train.patience;
+    config->train.tolerance = wanted.train.tolerance;
+  }
   if (status == CAROM_OK) status = compare_config(given, config, &wanted, error);
   free(wanted.data);
   return status;

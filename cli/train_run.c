@@ -200,7 +200,7 @@ static carom_status resume(train_run *r, carom_error *error) {
   status = carom_ranks_agree(status, error);
   if (status != CAROM_OK) return status;
   if (ranks_writes()) remove_leftovers(r);
-  const int epochs = r->config.train.epochs, patience = r->config.train.patience;
+  const carom_trainer_options before = r->config.train;
   status = train_config_resume(r->given, r->system, &r->config, error);
   r->usage = status == CAROM_INVALID_ARGUMENT;
   if (status == CAROM_OK) {
@@ -213,7 +213,9 @@ static carom_status resume(train_run *r, carom_error *error) {
     r->not_restored = status != CAROM_OK;
   }
   status = carom_ranks_agree(status, error);
-  const bool changed = epochs != r->config.train.epochs || patience != r->config.train.patience;
+  const bool changed = before.epochs != r->config.train.epochs ||
+                       before.patience != r->config.train.patience ||
+                       before.tolerance != r->config.train.tolerance;
   if (status == CAROM_OK && changed && ranks_writes())
     status = carom_run_config_write(&r->config, config, error);
   return carom_ranks_agree(status, error);
@@ -273,6 +275,34 @@ static bool on_epoch(void *user, const carom_epoch *e) {
   return !interrupted();
 }
 
+static void show_warm_start(train_run *r, const carom_warm_start *w) {
+  progress_line(&r->bar,
+                "training: warm start %s, training loss %.3e -> %.3e in %.2g s: %d numbers from %d "
+                "pairs of states without contact, %d from %d chunks with one",
+                w->kept ? "kept" : "not kept", w->loss_before, w->loss_after, w->seconds,
+                w->unknowns, w->pairs, w->properties, w->chunks);
+}
+
+// what can be solved for before descent, once, and saved
+static carom_status warm_start(train_run *r, carom_error *error) {
+  if (!r->config.train.warm_start || carom_trainer_describe(r->trainer).warm_start.done)
+    return CAROM_OK;
+  carom_warm_start w;
+  progress_note(&r->bar, "warm start");
+  carom_status status = carom_trainer_warm_start(r->trainer, &w, error);
+  if (status != CAROM_OK || !w.done) return status;
+  show_warm_start(r, &w);
+  progress_note(&r->bar, "%s", w.kept ? "after the warm start" : "");
+  char best[PATH_MAX], last[PATH_MAX];
+  if (ranks_writes()) {
+    status = path_in(r, "best.h5", best, error);
+    if (status == CAROM_OK) status = path_in(r, "last.h5", last, error);
+    if (status == CAROM_OK && w.kept) status = carom_model_save(r->model, best, error);
+    if (status == CAROM_OK) status = carom_trainer_save(r->trainer, last, error);
+  }
+  return carom_ranks_agree(status, error);
+}
+
 static carom_status train(train_run *r, carom_error *error) {
   const carom_trainer_info s = carom_trainer_describe(r->trainer);
   carom_status status = CAROM_OK;
@@ -288,7 +318,8 @@ static carom_status train(train_run *r, carom_error *error) {
   r->bar = progress_begin("training", "batches", r->given->general.quiet);
   r->bar.whole = r->given->whole;
   r->bar.first = (int64_t)s.batches * s.epochs_done + s.batches_done;
-  status = carom_trainer_run(r->trainer, on_epoch, r, error);
+  status = warm_start(r, error);
+  if (status == CAROM_OK) status = carom_trainer_run(r->trainer, on_epoch, r, error);
   progress_end(&r->bar);
   if (r->failure.status != CAROM_OK) {
     if (error != NULL) *error = r->failure;

@@ -67,7 +67,7 @@ holds "no copy of the data" test ! -e runs/data/data.h5
 expect 0 '"best_epoch"' train --resume --json -o runs/data
 
 # --- a cosine schedule is resumed, but not made longer
-expect 0 'epochs +3 of 3' train cp3 "${small[@]}" --epochs 3 --schedule cosine --final-rate 0.1 \
+expect 0 'epochs +3 of 3' train cp3 "${small[@]}" --epochs 3 --schedule cosine --final-rate 0.1 --no-warm-start \
   -o runs/cosine
 holds "the last rate" test "$(tail -n 1 runs/cosine/metrics.csv | cut -d, -f5)" = 0.0001
 expect 2 'train.epochs = 3, not 5, and a cosine' train --resume --epochs 5 -o runs/cosine
@@ -153,7 +153,7 @@ holds "nothing is left of runs that did not begin" test ! -e runs/x
 # --- bad data
 "$make_bad_training" good good.h5
 "$make_bad_training" nan nan.h5
-expect 0 'epochs +2 of 2' train cp3 --data good.h5 --hidden 8 --epochs 2 --schedule constant --val 1 --test 1 -o runs/own
+expect 0 'epochs +2 of 2' train cp3 --data good.h5 --hidden 8 --epochs 2 --tolerance 0 --schedule constant --val 1 --test 1 -o runs/own
 expect 0 'epochs +3 of 3' train --resume --epochs 3 -o runs/own
 expect 0 '1 states inside 1 trajectories are missing' train cp3 --data nan.h5 --hidden 8 --epochs 1 \
   --val 1 --test 1 -o runs/nan

@@ -29,6 +29,12 @@ typedef struct carom_trainer_options {
                        over their range and moved where that lowers the loss; 0: never */
   int patience; /* 0: all epochs; else the training ends when so many epochs have brought no lower
                        validation loss (training loss, without validation chunks) */
+  bool
+      warm_start; /* true: carom_trainer_run begins with carom_trainer_warm_start; the paper has none */
+  double
+      tolerance; /* 1e-6: carom_trainer_run ends where the validation loss (training loss, without
+                       validation chunks) is no more than that: predictions agree with the data to this
+                       part of its length and speed; 0: never */
   bool estimate_states;    /* false. The first state of every chunk is an unknown too, held to its
                            measurement by the deviation of the noise: for noisy data, which otherwise
                            biases what is learned. The loss is then that of Student's distribution,
@@ -46,7 +52,7 @@ typedef struct carom_trainer_options {
 
 CAROM_API carom_trainer_options carom_trainer_default_options(void);
 
-/* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, no search. */
+/* The paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, no search, no warm start. */
 CAROM_API carom_trainer_options carom_trainer_paper_options(void);
 
 /* Whether a model with these options can be trained so on at most `chunks` chunks: values in range,
@@ -88,19 +94,43 @@ CAROM_API carom_status carom_trainer_create(carom_model *model, const carom_data
                                             carom_trainer **trainer, carom_error *error);
 CAROM_API void carom_trainer_destroy(carom_trainer *trainer);
 
+/* What the warm start of a training gave. */
+typedef struct carom_warm_start {
+  bool
+      done; /* it has been made; false: not yet, not wanted, or there is none: for baselines, where first
+                states are estimated, after the first batch */
+  bool kept; /* it lowered the loss of training and validation chunks, and descent begins there, the
+                slower the better it is; if not, everything is as it was */
+  double loss_before, loss_after;             /* of training chunks, of up to 4000 */
+  double validation_before, validation_after; /* of validation chunks; 0 without */
+  int pairs;      /* of states without a contact, from which forces were fitted */
+  int unknowns;   /* of that fit: weights of the last layer, elasticity, masses, moments */
+  int chunks;     /* with a contact, from which contacts were fitted */
+  int properties; /* of that fit: masses, moments, frictions, restitutions */
+  double seconds; /* 0 where it was made by another process: files do not hold it */
+} carom_warm_start;
+
+/* Solves for what is nearly linear before descent begins, unless that has been done: the last layer of the
+ * potential and masses from pairs of states without a contact, then masses, frictions and restitutions from
+ * the chunks with one (docs/learning.md). The hidden layers stay. options.progress is asked now and then
+ * whether to go on; CAROM_INTERRUPTED leaves everything as it was. result may be NULL. */
+CAROM_API carom_status carom_trainer_warm_start(carom_trainer *trainer, carom_warm_start *result,
+                                                carom_error *error);
+
 /* One optimiser step on chosen training chunks (indices NULL: the first `count`); loss may be
  * NULL. */
 CAROM_API carom_status carom_trainer_step(carom_trainer *trainer, int count, const int *indices,
                                           double *loss, carom_error *error);
 
-/* One pass over the training chunks; result may be NULL. A loss or gradient that is not finite is
+/* One pass over the training chunks, without a warm start before the first; result may be NULL. A loss or gradient that is not finite is
  * an error (CAROM_NUMERICAL_FAILURE) and leaves parameters and optimiser as they were before that
  * batch. */
 CAROM_API carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result,
                                            carom_error *error);
 
-/* All epochs that are left, up to where options.patience ends it; the callback (or NULL) sees each one and may end it by returning false
- * (CAROM_INTERRUPTED). */
+/* The warm start, if options.warm_start wants it and it has not been made, then all epochs that are left, up to
+ * where options.tolerance or options.patience ends it; the callback (or NULL) sees each one and may end it
+ * by returning false (CAROM_INTERRUPTED). */
 typedef bool (*carom_epoch_callback)(void *user, const carom_epoch *result);
 CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback,
                                          void *user, carom_error *error);
@@ -108,12 +138,15 @@ CAROM_API carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_cal
 /* How far a training is. */
 typedef struct carom_trainer_info {
   int epochs_done;
-  int batches_done;                      /* of the epoch under way */
-  int batches;                           /* of every epoch */
-  int best_epoch;                        /* 0 before the first epoch has ended */
-  double best_loss;                      /* of validation, else of training; INFINITY before that */
+  int batches_done; /* of the epoch under way */
+  int batches;      /* of every epoch */
+  int best_epoch;   /* 0: the warm start, or before the first epoch has ended */
+  double best_loss; /* of validation, else of training; INFINITY before that */
+  carom_warm_start warm_start;
   double position_noise, velocity_noise; /* deviations of the data; 0 unless states are estimated */
   double noise_scale;                    /* deviation of the residuals by these, at least 1 */
+  bool
+      within_tolerance; /* the best loss is no more than options.tolerance: nothing is left to do */
   bool
       stands_still; /* options.patience epochs have passed since the lowest loss: nothing is left to do */
 } carom_trainer_info;

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "base/size.h"
 #include "base/vector.h"
-#include "fit/dense.h"
+#include "base/dense.h"
 #include "fit/forecast.h"
 #include "system/system.h"
 

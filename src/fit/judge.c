@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
-#include "fit/dense.h"
+#include "base/dense.h"
 #include "learn/motion.h"
 #include "system/system.h"
 

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/vector.h"
-#include "fit/dense.h"
+#include "base/dense.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

@@ -34,6 +34,16 @@ typedef struct saved_state {
 #define REAL OPTION_RANGE(-INFINITY, INFINITY)
 
 static const option_field state_fields[] = {
+    {STATE(training.warm.done, "warm_done"), .role = OPTION_LATER},
+    {STATE(training.warm.kept, "warm_kept"), .role = OPTION_LATER},
+    {STATE(training.warm.loss_before, "warm_loss_before"), REAL, .role = OPTION_LATER},
+    {STATE(training.warm.loss_after, "warm_loss_after"), REAL, .role = OPTION_LATER},
+    {STATE(training.warm.validation_before, "warm_validation_before"), REAL, .role = OPTION_LATER},
+    {STATE(training.warm.validation_after, "warm_validation_after"), REAL, .role = OPTION_LATER},
+    {STATE(training.warm.pairs, "warm_pairs"), SIZE, .role = OPTION_LATER},
+    {STATE(training.warm.unknowns, "warm_unknowns"), SIZE, .role = OPTION_LATER},
+    {STATE(training.warm.chunks, "warm_chunks"), SIZE, .role = OPTION_LATER},
+    {STATE(training.warm.properties, "warm_properties"), SIZE, .role = OPTION_LATER},
     {STATE(training.best_loss, "best_loss"), REAL},
     {STATE(training.best_epoch, "best_epoch"), SIZE},
     {STATE(training.lowest_loss, "lowest_loss"), REAL, .role = OPTION_LATER},
@@ -383,6 +393,7 @@ static carom_status compare_training(const h5_reader *reader, const char *path,
   if (status != CAROM_OK) return status;
   // when a training ends changes nothing of what it has done
   there.patience = t->options.patience;
+  there.tolerance = t->options.tolerance;
   // only the cosine schedule depends on how many epochs there will be
   const char *except = t->options.schedule == CAROM_CONSTANT ? "epochs" : NULL;
   return compare_options(path, &trainer_option_table, &there, &t->options, except, error);

@@ -6,6 +6,7 @@
 #include "base/size.h"
 #include "learn/model.h"
 #include "learn/options.h"
+#include "learn/warm_start.h"
 
 #include <limits.h>
 #include <math.h>
@@ -205,6 +206,22 @@ double trainer_rate(const carom_trainer_options *o, int epoch) {
   return o->learning_rate * (o->final_rate + (1.0 - o->final_rate) * fall);
 }
 
+/* A training that AdamW's full rate has brought to this loss goes on at the full rate; one that begins
+ * below it with steps as much smaller. */
+static const double USUAL_LOSS = 1e-2;
+
+double trainer_slowing(const carom_trainer *t) {
+  const carom_warm_start *w = &t->state.warm;
+  if (!w->kept) return 1;
+  const double loss = t->dataset->validation.count > 0 ? w->validation_after : w->loss_after;
+  return loss < USUAL_LOSS ? loss / USUAL_LOSS : 1;
+}
+
+// the rate of the epoch under way
+static double rate_now(const carom_trainer *t) {
+  return trainer_slowing(t) * trainer_rate(&t->options, t->state.epochs_done + 1);
+}
+
 void trainer_shuffle(uint64_t seed, int epoch, int count, int *order) {
   rng r;
   rng_seed(&r, seed, SHUFFLE_STREAM + (uint64_t)epoch);
@@ -315,7 +332,7 @@ carom_status carom_trainer_step(carom_trainer *trainer, int count, const int *in
   REQUIRE(trainer, error);
   carom_status status = check_indices(trainer, count, indices, error);
   if (status != CAROM_OK) return status;
-  const double rate = trainer_rate(&trainer->options, trainer->state.epochs_done + 1);
+  const double rate = rate_now(trainer);
   double value;
   carom_report report;
   status = take_step(trainer, count, indices, rate, &value, &report, error);
@@ -480,6 +497,7 @@ static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   const bool lower = judged < lowest;
   result->best = lower || judged < lowest + best_margin(t);
   *s = (training_state){.epochs_done = result->epoch,
+                        .warm = s->warm,
                         .best_loss = result->best ? judged : s->best_loss,
                         .best_epoch = result->best ? result->epoch : s->best_epoch,
                         .lowest_loss = lower ? judged : lowest,
@@ -497,8 +515,7 @@ static double seconds_now(void) {
 carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, carom_error *error) {
   REQUIRE(trainer, error);
   const double start = seconds_now();
-  carom_epoch made = {.learning_rate =
-                          trainer_rate(&trainer->options, trainer->state.epochs_done + 1)};
+  carom_epoch made = {.learning_rate = rate_now(trainer)};
   carom_status status = epoch_batches(trainer, made.learning_rate, error);
   if (status == CAROM_OK) status = validate(trainer, &made.validation_loss, &made.report, error);
   if (status == CAROM_OK) status = compare_ranks(trainer, error);
@@ -507,6 +524,48 @@ carom_status carom_trainer_epoch(carom_trainer *trainer, carom_epoch *result, ca
   made.seconds = seconds_now() - start;
   if (result != NULL) *result = made;
   return error_clear(error);
+}
+
+/* ---- the warm start -------------------------------------------------------------------------- */
+
+/* Before anything was trained. Estimated states are the trainer's to move, not data. */
+static bool warm_start_due(const carom_trainer *t) {
+  const training_state *s = &t->state;
+  return !s->warm.done && s->epochs_done == 0 && s->batches_done == 0 && t->optimizer.steps == 0 &&
+         !t->estimated.on && warm_start_possible(t->model);
+}
+
+carom_status carom_trainer_warm_start(carom_trainer *trainer, carom_warm_start *result,
+                                      carom_error *error) {
+  REQUIRE(trainer, error);
+  training_state *s = &trainer->state;
+  if (warm_start_due(trainer)) {
+    const double start = seconds_now();
+    const warm_work work = {
+        .progress = trainer->options.progress,
+        .user = trainer->options.progress_user,
+        .batches = (int64_t)trainer_batch_count(trainer) * trainer->options.epochs};
+    carom_warm_start made;
+    carom_status status =
+        warm_start_run(trainer->model, trainer->dataset, &trainer->optimizer, &work, &made, error);
+    if (status != CAROM_OK) {
+      error_prefix(error, "warm start");
+      return status;
+    }
+    made.done = true;
+    made.seconds = seconds_now() - start;
+    s->warm = made;
+    const bool validated = trainer->dataset->validation.count > 0;
+    if (made.kept) s->best_loss = validated ? made.validation_after : made.loss_after;
+  }
+  if (result != NULL) *result = s->warm;
+  return error_clear(error);
+}
+
+/* ---- all epochs ------------------------------------------------------------------------------ */
+
+static bool within_tolerance(const carom_trainer *t) {
+  return t->options.tolerance > 0 && t->state.best_loss <= t->options.tolerance;
 }
 
 /* Whether as many epochs as the training has patience for have passed since the lowest loss. */
@@ -519,7 +578,12 @@ static bool stands_still(const carom_trainer *t) {
 carom_status carom_trainer_run(carom_trainer *trainer, carom_epoch_callback callback, void *user,
                                carom_error *error) {
   REQUIRE(trainer, error);
-  while (trainer->state.epochs_done < trainer->options.epochs && !stands_still(trainer)) {
+  if (trainer->options.warm_start) {
+    carom_status status = carom_trainer_warm_start(trainer, NULL, error);
+    if (status != CAROM_OK) return status;
+  }
+  while (trainer->state.epochs_done < trainer->options.epochs && !stands_still(trainer) &&
+         !within_tolerance(trainer)) {
     carom_epoch result;
     carom_status status = carom_trainer_epoch(trainer, &result, error);
     if (status != CAROM_OK) return status;
@@ -539,6 +603,8 @@ carom_trainer_info carom_trainer_describe(const carom_trainer *trainer) {
                               .batches = trainer_batch_count(trainer),
                               .best_epoch = s->best_epoch,
                               .best_loss = s->best_loss,
+                              .warm_start = s->warm,
+                              .within_tolerance = within_tolerance(trainer),
                               .position_noise = trainer->estimated.noise.position,
                               .velocity_noise = trainer->estimated.noise.velocity,
                               .noise_scale = trainer->estimated.noise.scale,

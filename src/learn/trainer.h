@@ -5,6 +5,7 @@
  * kept. Restoring these and going on gives the same bits as never having stopped, between any two batches.
  *
  * Rate in epoch k of E (k = 1 .. E), constant for all batches of an epoch:
+ * times what a warm start leaves of it (trainer_slowing), and
  *   constant  learning_rate
  *   cosine    learning_rate (f + (1 - f) (1 + cos(pi (k - 1) / (E - 1))) / 2),  f = final_rate */
 #ifndef CAROM_LEARN_TRAINER_H
@@ -25,8 +26,9 @@ typedef struct training_state {
   carom_report report;                          /* of its rollouts */
   int moves;                                    /* of properties, by the search before it */
   double search_loss_before, search_loss_after; /* training loss around them; 0 without */
+  carom_warm_start warm;                        /* before the first epoch */
   double best_loss;                             /* INFINITY before the first epoch has ended */
-  int best_epoch;                               /* 0 before that */
+  int best_epoch;                               /* 0 before that, and of the warm start */
   double lowest_loss; /* which may be that of another epoch, where states are estimated */
   int lowest_epoch;   /* 0 before that, and in files of earlier versions: the best one */
 } training_state;
@@ -49,8 +51,12 @@ struct carom_trainer {
 /* Batches in one epoch; the last one may be smaller. */
 int trainer_batch_count(const carom_trainer *trainer);
 
-/* The learning rate of an epoch, 1 for the first. */
+/* The learning rate of an epoch, 1 for the first; times trainer_slowing behind a warm start. */
 double trainer_rate(const carom_trainer_options *options, int epoch);
+
+/* What a warm start leaves of the rate: AdamW's steps have a fixed size, and those of the full rate would
+ * undo it. 1 without. */
+double trainer_slowing(const carom_trainer *trainer);
 
 /* Puts 0 .. count - 1 into the order of an epoch. */
 void trainer_shuffle(uint64_t seed, int epoch, int count, int *order);

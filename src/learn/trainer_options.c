@@ -48,6 +48,17 @@ static const option_field fields[] = {
      .heading = "Training",
      .help = "of --estimate-states: epochs between two passes over "
              "states"},
+    {OPTION(carom_trainer_options, warm_start), .value = true, .role = OPTION_PAPER | OPTION_LATER,
+     .paper = false, .before = false, .flag = "no-warm-start", .heading = "Training",
+     .help =
+         "begin with descent: do not first solve for forces from steps without a contact, then for "
+         "masses, frictions and restitutions (as the paper)"},
+    {OPTION(carom_trainer_options, tolerance), OPTION_AT_LEAST(0), .value = 1e-6,
+     .role = OPTION_PAPER | OPTION_LATER, .paper = 0, .before = 0, .flag = "tolerance",
+     .argument = "X", .heading = "Training",
+     .help =
+         "end when the validation loss is no more than X, which predictions then agree with the "
+         "data to; 0: never"},
     {OPTION(carom_trainer_options, patience), OPTION_RANGE(0, INT_MAX), .role = OPTION_LATER,
      .flag = "patience", .argument = "N", .heading = "Training",
      .help = "end when N epochs have brought no lower validation loss; 0: never"},

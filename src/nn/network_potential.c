@@ -20,8 +20,8 @@ static bool is_scaled(const network_potential *n) { return n->length != 1; }
 
 /* q = T x: c / length for centres, t + (1 / length - 1) c for tips. `x` itself where T is the
  * identity. */
-static const double *inputs_of(const network_potential *n, int count, const double *x,
-                               arena *scratch) {
+const double *network_inputs(const network_potential *n, int count, const double *x,
+                             arena *scratch) {
   if (!is_scaled(n)) return x;
   const carom_system *s = n->system;
   const int d = s->dimension;
@@ -69,7 +69,7 @@ static void network_value(const potential *self, const mechanics *m, int count, 
   (void)m;
   const network_potential *n = network_of(self);
   arena_mark mark = arena_save(scratch);
-  const double *q = inputs_of(n, count, x, scratch);
+  const double *q = network_inputs(n, count, x, scratch);
   mlp_double_value(&n->shape, mlp_parameters(n), count, q, value, scratch);
   if (n->elastic_count > 0) elastic_term_value(n->system, n->parameters, count, x, value);
   to_energy(n, count, value);
@@ -88,7 +88,7 @@ static void network_gradient(const potential *self, const mechanics *m, int coun
   (void)m;
   const network_potential *n = network_of(self);
   arena_mark mark = arena_save(scratch);
-  const double *q = inputs_of(n, count, x, scratch);
+  const double *q = network_inputs(n, count, x, scratch);
   const unsigned before = denormals_flush();
   if (n->single)
     mlp_single_gradient(&n->shape, n->prepared, count, q, gradient, record, scratch);
@@ -105,7 +105,7 @@ static void network_gradient(const potential *self, const mechanics *m, int coun
 static void perceptron_vjp(const network_potential *n, int count, void *record, const double *g,
                            double *x_bar, double *parameters_bar, arena *scratch) {
   const int size = count * n->shape.input_size;
-  const double *r = inputs_of(n, count, g, scratch);
+  const double *r = network_inputs(n, count, g, scratch);
   double *q_bar = x_bar;
   if (is_scaled(n)) {
     q_bar = arena_doubles(scratch, size);

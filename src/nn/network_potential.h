@@ -43,6 +43,10 @@ void network_potential_set(network_potential *network, const double *parameters,
 carom_status network_potential_initialise(const network_potential *network, rng *random,
                                           double *parameters, carom_progress progress, void *user);
 
+/* q [count][D] of coordinates x, or of directions: x itself where both are the same. */
+const double *network_inputs(const network_potential *network, int count, const double *x,
+                             arena *scratch);
+
 /* Takes changed parameters over into the prepared ones. */
 void network_potential_refresh(network_potential *network);
 

@@ -257,6 +257,14 @@ static bool go_on(void *user, const carom_epoch *result) {
   return result != NULL;
 }
 
+static outcome try_trainer_warm_start(trial *t) {
+  carom_trainer *trainer = make_trainer();
+  carom_warm_start result;
+  outcome o = {.status = carom_trainer_warm_start(P(trainer, trainer), P(result, &result), ERROR)};
+  carom_trainer_destroy(trainer);
+  return o;
+}
+
 static outcome try_trainer_run(trial *t) {
   carom_trainer *trainer = make_trainer();
   int user = 0;
@@ -539,6 +547,7 @@ const public_call learning_calls[] = {
     ROW(trainer_destroy, ""),
     TRUSTING_ROW(trainer_step, "indices loss", "count"),
     ROW(trainer_epoch, "result"),
+    ROW(trainer_warm_start, "result"),
     ROW(trainer_run, "callback user"),
     ROW(dataset_split, ""),
     ROW(split_name, ""),

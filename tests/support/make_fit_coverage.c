@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "base/rng.h"
-#include "fit/dense.h"
+#include "base/dense.h"
 #include "fit/fit.h"
 #include "system/system.h"
 

@@ -1,6 +1,6 @@
 /* Small dense symmetric matrices. */
-#ifndef CAROM_FIT_DENSE_H
-#define CAROM_FIT_DENSE_H
+#ifndef CAROM_BASE_DENSE_H
+#define CAROM_BASE_DENSE_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "fit/dense.h"
+#include "base/dense.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,0 +1,108 @@
+#include "learn/warm_start.h"
+
+#include "base/error.h"
+#include "base/size.h"
+#include "learn/property_search.h"
+#include "learn/touch.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Fits of contacts with a search before each but the first. */
+enum { ROUNDS = 4 };
+
+/* Chunks with a contact are predicted well enough if their mean residual is at most this, or at most so
+ * many times that of one step without a contact. */
+static const double EXACT = 1e-7, AS_GOOD = 3;
+
+bool warm_start_possible(const carom_model *m) {
+  return m->options.baseline == CAROM_BASELINE_NONE && m->mass >= 0;
+}
+
+size_t warm_start_bytes(const carom_model *m, const carom_dataset *data) {
+  const size_t parameters = sizeof(double) * 2 * (size_t)m->parameter_count;
+  return size_add(parameters,
+                  size_add(force_fit_bytes(m, &data->train), contact_fit_bytes(m, &data->train)));
+}
+
+/* The loss of a split, on MOST_JUDGED chunks of it where there are more; 0 if it has none. */
+static carom_status loss_of(carom_model *m, const carom_chunks *chunks, double *loss,
+                            carom_error *error) {
+  *loss = 0;
+  if (chunks->count == 0) return CAROM_OK;
+  const int count = chunks->count < MOST_JUDGED ? chunks->count : MOST_JUDGED;
+  int *indices = size_allocate((size_t)count, sizeof(int));
+  if (indices == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a list of %d chunks", count);
+  for (int k = 0; k < count; k++) indices[k] = spread_index(k, count, chunks->count);
+  const observations all = observations_of(chunks);
+  const carom_status status = loss_of_chunks(m, &all, count, indices, loss, error);
+  free(indices);
+  return status;
+}
+
+static carom_status losses(carom_model *m, const carom_dataset *data, double *train,
+                           double *validation, carom_error *error) {
+  carom_status status = loss_of(m, &data->train, train, error);
+  return status == CAROM_OK ? loss_of(m, &data->validation, validation, error) : status;
+}
+
+/* Contacts: fit, and while that is not enough, search and fit again. */
+static carom_status fit_contacts(carom_model *m, const carom_dataset *data, adamw *optimizer,
+                                 const force_fit *forces, const warm_work *work,
+                                 carom_warm_start *result, carom_error *error) {
+  const observations train = observations_of(&data->train);
+  for (int round = 0; round < ROUNDS; round++) {
+    contact_fit fit;
+    carom_status status = contact_fit_run(&fit, m, &data->train, forces, work, error);
+    result->chunks = fit.chunks;
+    result->properties = fit.unknowns;
+    if (status != CAROM_OK || fit.chunks == 0) return status;
+    if (fit.after <= fmax(EXACT, AS_GOOD * forces->after) || round == ROUNDS - 1) return CAROM_OK;
+    search_result search;
+    status = warm_work_go_on(work, error);
+    if (status == CAROM_OK) status = property_search_run(m, &train, optimizer, &search, error);
+    if (status != CAROM_OK) return status;
+    const int moves = search.count;
+    free(search.moves);
+    if (moves == 0) return CAROM_OK;
+  }
+  return CAROM_OK;
+}
+
+static carom_status solve(carom_model *m, const carom_dataset *data, adamw *optimizer,
+                          const warm_work *work, carom_warm_start *result, carom_error *error) {
+  force_fit forces;
+  carom_status status = force_fit_run(&forces, m, data, work, error);
+  result->pairs = forces.pairs;
+  result->unknowns = forces.features + forces.masses;
+  if (status == CAROM_OK) status = fit_contacts(m, data, optimizer, &forces, work, result, error);
+  force_fit_free(&forces);
+  return status;
+}
+
+carom_status warm_start_run(carom_model *m, const carom_dataset *data, adamw *optimizer,
+                            const warm_work *work, carom_warm_start *result, carom_error *error) {
+  *result = (carom_warm_start){0};
+  const size_t bytes = sizeof(double) * (size_t)m->parameter_count;
+  double *kept = malloc(bytes);
+  if (kept == NULL || !size_available(warm_start_bytes(m, data))) {
+    free(kept);
+    return error_set(error, CAROM_OUT_OF_MEMORY,
+                     "the warm start needs %.3g GB; train without it (warm_start, "
+                     "--no-warm-start)",
+                     size_gigabytes(warm_start_bytes(m, data)));
+  }
+  memcpy(kept, m->parameters, bytes);
+  carom_status status = losses(m, data, &result->loss_before, &result->validation_before, error);
+  if (status == CAROM_OK) status = solve(m, data, optimizer, work, result, error);
+  if (status == CAROM_OK)
+    status = losses(m, data, &result->loss_after, &result->validation_after, error);
+  const bool lower = result->loss_after < result->loss_before &&
+                     !(result->validation_after > result->validation_before);
+  result->kept = status == CAROM_OK && lower;
+  if (!result->kept) memcpy(m->parameters, kept, bytes);
+  free(kept);
+  return status;
+}
