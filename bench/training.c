@@ -10,7 +10,6 @@
 #include "learn/model.h"
 #include "nn/gemm.h"
 #include "nn/kernels.h"
-#include "system/system.h"
 
 enum { CHUNKS = 200 };
 

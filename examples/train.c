@@ -20,7 +20,7 @@ typedef struct session {
   carom_dataset *data;
   carom_model *model, *loaded;
   carom_trainer *trainer;
-  double first_loss, last_loss; /* of validation */
+  double first_loss, last_loss; /* of validation: before anything is learned, and at the end */
 } session;
 
 static void session_end(session *s) {
@@ -54,7 +54,6 @@ static carom_status make_model(session *s, carom_error *error) {
 /* Called after each epoch; returning false would end the training. */
 static bool on_epoch(void *user, const carom_epoch *epoch) {
   session *s = user;
-  if (epoch->epoch == 1) s->first_loss = epoch->validation_loss;
   s->last_loss = epoch->validation_loss;
   if (epoch->epoch == 1 || epoch->epoch % 10 == 0)
     printf("epoch %3d  loss %.3e  validation %.3e\n", epoch->epoch, epoch->loss,
@@ -67,8 +66,15 @@ static carom_status train(session *s, carom_error *error) {
   options.epochs = EPOCHS;
   options.batch = 50;
   options.learning_rate = 5e-3;
-  const carom_status status = carom_trainer_create(s->model, s->data, &options, &s->trainer, error);
-  return status == CAROM_OK ? carom_trainer_run(s->trainer, on_epoch, s, error) : status;
+  carom_status status = carom_trainer_create(s->model, s->data, &options, &s->trainer, error);
+  // what can be solved for, before descent; carom_trainer_run would do that, too
+  carom_warm_start warm;
+  if (status == CAROM_OK) status = carom_trainer_warm_start(s->trainer, &warm, error);
+  if (status != CAROM_OK) return status;
+  s->first_loss = warm.validation_before;
+  s->last_loss = warm.validation_after;
+  printf("warm start: validation %.3e, then %.3e\n", s->first_loss, s->last_loss);
+  return carom_trainer_run(s->trainer, on_epoch, s, error);
 }
 
 /* Learned beside true values of one kind of property. */

@@ -468,7 +468,6 @@ static void test_bad_unknowns(void **state) {
                {"stiffness", "no springs"},
                {"shift[y]", "joints"},
                {"gravity[z]", "x or y"},
-               {"radius", "no radius"},
                {"angular_drag", "does not turn"},
                {"offset[wall]", "no such plane"},
                {"corner[a]", "no corners"},
@@ -486,6 +485,14 @@ static void test_bad_unknowns(void **state) {
     assert_null(fit);
     assert_message(&error, CAROM_INVALID_ARGUMENT, cases[k].message);
   }
+  simulated_free(&s);
+  // a rim is no ball
+  s = simulate("gyro", 1, 4, false, 0, 2);
+  carom_error error = {0};
+  carom_fit *fit;
+  carom_fit_create(s.system, &s.data, "radius", NULL, &options, &fit, &error);
+  assert_null(fit);
+  assert_message(&error, CAROM_INVALID_ARGUMENT, "no radius");
   simulated_free(&s);
 }
 
