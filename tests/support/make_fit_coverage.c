@@ -30,7 +30,7 @@ typedef struct tally {
   double sum, square, said;
 } tally;
 
-static void give_up(const char *what) {
+static _Noreturn void give_up(const char *what) {
   fprintf(stderr, "make_fit_coverage: %s\n", what);
   exit(1);
 }

@@ -27,7 +27,7 @@ typedef struct unknowns {
   double sign[MOST];
 } unknowns;
 
-static void give_up(const char *what) {
+static _Noreturn void give_up(const char *what) {
   fprintf(stderr, "make_noise_bound: %s\n", what);
   exit(1);
 }

@@ -12,7 +12,7 @@
 #include "learn/golden_section.h"
 #include "support/true_model.h"
 
-static void give_up(const char *what) {
+static _Noreturn void give_up(const char *what) {
   fprintf(stderr, "make_regularizer_grid: %s\n", what);
   exit(1);
 }
