@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Learns the chain of three pendulums (cp3) from trajectories and shows learned beside true values.
 #   scripts/demo.sh PROGRAM [FOLDER]      the run goes to FOLDER (build/demo), a former one makes way
-# DEMO_EPOCHS (200) makes it shorter or longer.
+# DEMO_EPOCHS (200) makes it shorter or longer, DEMO_OPTIONS are further options of the training.
 set -euo pipefail
 program=$(realpath "${1:?usage: scripts/demo.sh PROGRAM [FOLDER]}")
 folder=${2:-$(dirname "$0")/../build/demo}
@@ -23,7 +23,8 @@ cat <<END
 Three pendulums hang in a chain, swing, and hit rough ground. From 800 pieces of 5 states of their
 motion carom learns what it is not told: masses, potential energy, friction and restitution.
 END
-show train cp3 --epochs "$epochs" -o "$folder"
+# shellcheck disable=SC2086
+show train cp3 --epochs "$epochs" ${DEMO_OPTIONS:-} -o "$folder"
 show evaluate "$folder"
 show view "$folder" -o "$folder/page.html"
 

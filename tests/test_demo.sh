@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# `make demo` in short: one epoch, twice into the same folder.
+# `make demo` in short: one epoch of a few chunks, twice into the same folder.
 #   test_demo.sh PROGRAM BUILD
 set -uo pipefail
 program=$(realpath "$1")
 cd "$(dirname "$0")/.." || exit 1
 source tests/support/checks.sh
 
-demo() { DEMO_EPOCHS=1 bash scripts/demo.sh "$program" "$folder/demo" 2>&1 | tee "$folder/demo.log"; }
+small="--train 60 --val 10 --test 10 --hidden 32"
+demo() { DEMO_EPOCHS=1 DEMO_OPTIONS=$small bash scripts/demo.sh "$program" "$folder/demo" 2>&1 | tee "$folder/demo.log"; }
 
 check "the demo runs" demo
 for line in '\$ carom train cp3' 'friction +[0-9.]+ +0\.5' '\$ carom evaluate' 'mass ratio'; do
