@@ -18,7 +18,7 @@ from .errors import (CaromError, CaromWarning, DataError, FileError, NumericalEr
                      SceneError, StateError)
 from .files import from_pandas, from_xarray, load, save
 from .identification import Channel, Estimate, Identification, Misfit, Prediction, identify
-from .learn import (Epoch, Evaluation, History, Model, Move, Trainer, fit, models)
+from .learn import (Epoch, Evaluation, History, Model, Move, Trainer, WarmStart, fit, models)
 from .notebook import view
 from .options import (Option, dataset_options, evaluation_options, identification_options, model_options,
                       rollout_options, trainer_options)

@@ -312,6 +312,21 @@ class Move(NamedTuple):
     loss_after: float
 
 
+class WarmStart(NamedTuple):
+    """What was solved for before descent: see `Trainer.warm_start`."""
+    done: bool
+    kept: bool
+    loss_before: float
+    loss_after: float
+    validation_before: float
+    validation_after: float
+    pairs: int
+    unknowns: int
+    chunks: int
+    properties: int
+    seconds: float
+
+
 class Trainer:
     """A training: the model, the optimiser's state, the order of the chunks.
 
@@ -381,8 +396,17 @@ class Trainer:
                                          error()))
         return loss[0]
 
+    def warm_start(self) -> WarmStart:
+        """Solves for what is nearly linear, unless that has been done: the potential's last layer and masses
+        from steps without a contact, then masses, frictions and restitutions from chunks with one. Kept if
+        it lowers the loss of training and of validation chunks. `run` begins with it unless `warm_start=False`."""
+        result = ffi.new("carom_warm_start *")
+        with self.model._lock:
+            self._watch.check(lib.carom_trainer_warm_start(self._c, result, error()))
+        return WarmStart._make([getattr(result, name) for name in WarmStart._fields])
+
     def run(self, callback: Optional[Callable[[Epoch], Any]] = None) -> bool:
-        """All epochs that are left; False if the callback ended it by returning False."""
+        """The warm start and all epochs that are left; False if the callback ended it by returning False."""
         self._callback = callback
         self._watch.state.epoch = self._on_epoch
         try:
@@ -413,8 +437,10 @@ class Trainer:
 
 
 class History(List[Epoch]):
-    """The epochs of a training; `history["loss"]` is the column of all of them."""
+    """The epochs of a training; `history["loss"]` is the column of all of them. A warm start that is good enough
+    (`tolerance`) leaves nothing to do for epochs."""
     stopped = False
+    warm_start: Optional[WarmStart] = None
 
     def __getitem__(self, key: Any) -> Any:
         if not isinstance(key, str):
@@ -468,6 +494,10 @@ def fit(model: Model, data: Any, epochs: int = 300, *, callback: Optional[Callab
     try:
         if run is not None:
             run.begin()
+        if trainer.options["warm_start"]:
+            history.warm_start = trainer.warm_start()
+            if run is not None:
+                run.after_warm_start(history.warm_start)
         history.stopped = not trainer.run(after)
     finally:
         if run is not None:
@@ -541,6 +571,11 @@ class _RunFolder:
         config.dataset = lib.carom_dataset_default_options(system._c)
         config.dataset.chunk = trainer.data.train.x.shape[1]
         check(lib.carom_run_config_write(config, path_bytes(path), error()))
+
+    def after_warm_start(self, warm: WarmStart) -> None:
+        if warm.kept and self.trainer.epochs_done == 0:
+            self.trainer.save(self.folder / "best.h5")
+        self.trainer.save(self.folder / "last.h5")
 
     def _after_epoch(self, result: Any) -> None:
         theta = self.trainer.model.theta().array

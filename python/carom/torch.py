@@ -116,7 +116,7 @@ def parameters(system: System, values: Union[None, torch.Tensor, Parameters, Map
 
     >>> system = carom.System("cp3")
     >>> carom.torch.parameters(system, {"restitution": 0.5}).shape
-    torch.Size([18])
+    torch.Size([28])
     """
     scene = system.parameters()
     if values is None:

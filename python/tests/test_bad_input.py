@@ -45,7 +45,7 @@ def test_bad_states(cp3):
 
 def test_bad_parameters(cp3, bd1):
     x0, v0 = cp3.sample(2)
-    raises(ValueError, r"theta has shape \[3\], must be \[18\]", cp3.rollout, x0, v0, [1, 2, 3])
+    raises(ValueError, r"theta has shape \[3\], must be \[28\]", cp3.rollout, x0, v0, [1, 2, 3])
     raises(ValueError, "belongs to bd1", cp3.rollout, x0, v0, bd1.parameters())
     raises(ValueError, "friction", cp3.rollout, x0, v0, {"friction": -1})
     raises(ValueError, "finite", cp3.rollout, x0, v0, {"gravity": np.nan})

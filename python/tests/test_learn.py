@@ -131,7 +131,10 @@ def test_ctrl_c_stops_a_simulation(cp3):
 def test_run_folders(data, bd1, tmp_path):
     folder = tmp_path / "run"
     model = carom.Model(bd1, **SMALL)
-    carom.fit(model, data, epochs=4, batch=16, folder=folder)
+    history = carom.fit(model, data, epochs=4, batch=16, folder=folder)
+    warm = history.warm_start
+    assert warm.done and warm.kept and warm.loss_after < warm.loss_before and warm.pairs > 0
+    assert carom.fit(carom.Model(bd1, **SMALL), data, epochs=1, batch=16, warm_start=False).warm_start is None
     assert {"config.json", "data.h5", "best.h5", "last.h5", "metrics.csv"} <= set(os.listdir(folder))
     run = carom.load_run(folder, "last")
     assert run.config["train"]["epochs"] == 4 and run.system.name == "bd1"
