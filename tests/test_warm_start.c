@@ -14,6 +14,7 @@
 #include "learn/warm_start.h"
 #include "nn/features.h"
 #include "nn/gemm.h"
+#include "support/quick.h"
 
 /* ---- features -------------------------------------------------------------------------------- */
 
@@ -125,8 +126,8 @@ static training open_training(const setting *s) {
   carom_error error;
   assert_int_equal(carom_system_load(s->scene, &t.system, NULL), CAROM_OK);
   carom_dataset_options data = carom_dataset_default_options(t.system);
-  data.train = 200;
-  data.validation = 40;
+  data.train = quick() ? 60 : 200;
+  data.validation = quick() ? 10 : 40;
   data.test = 1;
   data.noise = s->noise;
   assert_int_equal(carom_dataset_generate(t.system, NULL, &data, &t.data, NULL), CAROM_OK);
@@ -182,13 +183,13 @@ static void it_finds_the_truth(void **state) {
   static const setting settings[] = {{"cp3-e", "cm-cd-clnn", 0, 2, 128, NULL, NULL},
                                      {"gyro", "cm-cd-clnn", 0, 2, 128, NULL, NULL},
                                      {"bp5-e", "lcp-cd-clnn", 0, 2, 16, NULL, NULL}};
-  for (size_t k = 0; k < sizeof settings / sizeof settings[0]; k++) {
+  for (size_t k = quick() ? 2 : 0; k < sizeof settings / sizeof settings[0]; k++) {
     training t = open_training(&settings[k]);
     carom_warm_start w;
     assert_int_equal(carom_trainer_warm_start(t.trainer, &w, NULL), CAROM_OK);
     assert_true(w.done && w.kept);
     assert_true(w.loss_after < 1e-5 && w.validation_after < 1e-5 && w.loss_before > 1e-3);
-    assert_true(w.pairs > 100 && w.chunks > 50 && w.unknowns > w.properties);
+    assert_true(w.pairs > 100 && w.chunks > (quick() ? 20 : 50) && w.unknowns > w.properties);
     check_truth(&t, 1e-4);
     assert_true(carom_trainer_describe(t.trainer).best_loss == w.validation_after);
     close_training(&t);
@@ -284,8 +285,9 @@ static void a_run_begins_with_it(void **state) {
   assert_true(trainer_slowing(t.trainer) < 1e-3);
   // the epochs have not undone it
   double loss;
-  assert_int_equal(carom_model_loss(t.model, &t.data->train, 200, NULL, &loss, NULL, NULL, NULL),
-                   CAROM_OK);
+  assert_int_equal(
+      carom_model_loss(t.model, &t.data->train, t.data->train.count, NULL, &loss, NULL, NULL, NULL),
+      CAROM_OK);
   assert_true(loss < 1e-4);
   close_training(&t);
   t = open_training(&how);
