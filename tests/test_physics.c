@@ -193,7 +193,7 @@ static const char *const drift_scenes[] = {"bp5-e", "bp5",  "bd5",    "bd1", "cp
 
 static carom_system *load_without_contacts(const char *scene) {
   carom_system *s = load_system(scene);
-  s->plane_count = 0;
+  s->plane_count = s->segments[CAROM_OFFSET].size = 0;
   s->pair_contacts = false;
   s->limit_count = 0;
   return s;
