@@ -160,7 +160,7 @@ python_suite() {
     2>&1 | tee "$log"
   local status=${PIPESTATUS[0]}
   local good bad name
-  good=$(sed -n 's/.*\b\([0-9]*\) passed.*/\1/p' "$log" | tail -n 1)
+  good=$(grep -oE '[0-9]+ passed' "$log" | tail -n 1 | cut -d ' ' -f 1)
   bad=$(grep -cE '^(FAILED|ERROR) ' "$log")
   passed=$((passed + ${good:-0}))
   failed=$((failed + bad))
