@@ -19,9 +19,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/rng.h"
 #include "base/dense.h"
+#include "base/rng.h"
 #include "fit/fit.h"
+#include "support/give_up.h"
 #include "system/system.h"
 
 typedef struct tally {
@@ -29,11 +30,6 @@ typedef struct tally {
   int count, held, at_border, undetermined;
   double sum, square, said;
 } tally;
-
-static _Noreturn void give_up(const char *what) {
-  fprintf(stderr, "make_fit_coverage: %s\n", what);
-  exit(1);
-}
 
 /* ---- data ------------------------------------------------------------------------------------ */
 
@@ -59,7 +55,7 @@ static carom_trajectories simulate(const setting *s, uint64_t seed) {
   if (carom_system_sample(s->system, seed, s->count, x0, v0, NULL) != CAROM_OK ||
       carom_system_simulate(s->system, &s->how, NULL, s->count, x0, v0, t.x, t.v, NULL, NULL,
                             NULL) != CAROM_OK)
-    give_up("no trajectories");
+    give_up("make_fit_coverage", "no trajectories");
   free(x0);
   return t;
 }
@@ -114,7 +110,7 @@ static void find_bound(const setting *s, const carom_trajectories *exact, double
   carom_fit *fit;
   carom_error error = {0};
   if (carom_fit_create(s->system, exact, s->unknowns, &s->how, &options, &fit, &error) != CAROM_OK)
-    give_up(error.message);
+    give_up("make_fit_coverage", error.message);
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
   int p = sh->p;
@@ -122,11 +118,11 @@ static void find_bound(const setting *s, const carom_trajectories *exact, double
     m->q[j] = unknown_coordinate(&fit->unknowns.items[j], fit->unknowns.items[j].scene);
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) sh->noise[c] = noise;
   sh->free_states = true;
-  if (shooting_recut(sh, 1000000, &error) != CAROM_OK) give_up(error.message);
+  if (shooting_recut(sh, 1000000, &error) != CAROM_OK) give_up("make_fit_coverage", error.message);
   shooting_measured_starts(sh, m->q, m->starts);
   double cost;
   if (shooting_evaluate(sh, m->q, m->starts, NULL, 0, true, &cost, &error) != CAROM_OK)
-    give_up(error.message);
+    give_up("make_fit_coverage", error.message);
   normal_reduce(&m->normal, m->q, m->starts, 0, false);
   double *a = malloc(sizeof(double) * (size_t)(p * p + p)), *e = a + p * p;
   memcpy(a, m->normal.S, sizeof(double) * (size_t)(p * p));
@@ -200,14 +196,17 @@ static bool repeat(const setting *s, double noise, bool given, uint64_t seed, bo
 }
 
 int main(int argc, char **argv) {
-  if (argc < 8) give_up("SCENE UNKNOWNS NOISE REPETITIONS TRAJECTORIES STEPS given|estimated");
+  if (argc < 8)
+    give_up("make_fit_coverage",
+            "SCENE UNKNOWNS NOISE REPETITIONS TRAJECTORIES STEPS given|estimated");
   setting s = {.unknowns = argv[2], .count = atoi(argv[5]), .steps = atoi(argv[6])};
   double noise = atof(argv[3]);
   int repetitions = atoi(argv[4]), failed = 0, outliers = 0;
   uint64_t first = argc > 8 ? strtoull(argv[8], NULL, 10) : 1;
   bool all = argc > 9;
   carom_error error = {0};
-  if (carom_system_load(argv[1], &s.system, &error) != CAROM_OK) give_up(error.message);
+  if (carom_system_load(argv[1], &s.system, &error) != CAROM_OK)
+    give_up("make_fit_coverage", error.message);
   s.how = carom_rollout_default_options(s.system);
   s.how.steps = s.steps;
   s.how.threads = 1;

@@ -15,6 +15,7 @@
 
 #include "learn/measurement.h"
 #include "learn/observations.h"
+#include "support/give_up.h"
 #include "support/true_model.h"
 
 enum { FEATURES = 60, MOST = 160, NUMBERS = 64 };
@@ -27,11 +28,6 @@ typedef struct unknowns {
   double sign[MOST];
 } unknowns;
 
-static _Noreturn void give_up(const char *what) {
-  fprintf(stderr, "make_noise_bound: %s\n", what);
-  exit(1);
-}
-
 static void add(unknowns *u, int entry, double sign, bool one_sided) {
   u->entry[u->count] = entry;
   u->sign[u->count] = sign;
@@ -41,7 +37,7 @@ static void add(unknowns *u, int entry, double sign, bool one_sided) {
 static carom_model *make_model(const carom_system *s, unknowns *u) {
   const int width = s->coordinate_count;
   carom_model *m = true_model_make(s, CAROM_CM, 0, FEATURES);
-  if (m == NULL) give_up("no model");
+  if (m == NULL) give_up("make_noise_bound", "no model");
   const int output = true_model_offset(m, "weight1");
   const double mu = m->parameters[m->friction], e = restitution_of(m->parameters[m->restitution]);
   // masses by the first one, which is a unit as long as the potential is unknown
@@ -67,7 +63,7 @@ static void run(carom_model *m, const observations *o, const double *x, const do
     const double *made;
     if (observations_residuals(m, o, count, indices, x + (size_t)first * width,
                                v + (size_t)first * width, &made, NULL) != CAROM_OK)
-      give_up("a prediction failed");
+      give_up("make_noise_bound", "a prediction failed");
     memcpy(z + (size_t)first * r, made, sizeof(double) * (size_t)count * r);
   }
 }
@@ -79,7 +75,7 @@ static void state_slopes(carom_model *m, const observations *o, int a, double si
   const size_t numbers = (size_t)(o->chunks.states * 2 * measurement_count(m->system)) * count;
   double *x = malloc(sizeof(double) * width * count), *v = malloc(sizeof(double) * width * count);
   projection onto;
-  if (!projection_init(&onto, m->system)) give_up("no memory");
+  if (!projection_init(&onto, m->system)) give_up("make_noise_bound", "no memory");
   for (int side = 0; side < 2; side++) {
     double step[NUMBERS] = {0};
     step[a] = (side == 0 ? 1e-4 : -1e-4) * sigma;
@@ -146,13 +142,13 @@ static double bound(const double *information, int size, int count, int which) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 4) give_up("usage: make_noise_bound SCENE DATA.h5 DEVIATION");
+  if (argc != 4) give_up("make_noise_bound", "usage: make_noise_bound SCENE DATA.h5 DEVIATION");
   carom_system *s = NULL;
   carom_dataset *data = NULL;
   carom_error error = {0};
   if (carom_system_load(argv[1], &s, &error) != CAROM_OK ||
       carom_dataset_read(s, argv[2], NULL, &data, &error) != CAROM_OK)
-    give_up(error.message);
+    give_up("make_noise_bound", error.message);
   unknowns u = {0};
   carom_model *m = make_model(s, &u);
   const double sigma = strtod(argv[3], NULL);
@@ -160,7 +156,7 @@ int main(int argc, char **argv) {
   observations o = observations_of(&data->train);
   o.noise = &noise;
   const int n = 2 * measurement_count(s), all = n + u.count, r = o.chunks.states * n;
-  if (n > NUMBERS || all > MOST) give_up("too many numbers");
+  if (n > NUMBERS || all > MOST) give_up("make_noise_bound", "too many numbers");
   const size_t chunks = (size_t)o.chunks.count, width = (size_t)s->coordinate_count;
   const size_t numbers = chunks * (size_t)r;
   double *x0 = malloc(sizeof(double) * chunks * width),

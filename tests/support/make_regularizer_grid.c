@@ -10,12 +10,8 @@
 #include <stdlib.h>
 
 #include "learn/golden_section.h"
+#include "support/give_up.h"
 #include "support/true_model.h"
-
-static _Noreturn void give_up(const char *what) {
-  fprintf(stderr, "make_regularizer_grid: %s\n", what);
-  exit(1);
-}
 
 typedef struct chunks_of {
   carom_model *model;
@@ -30,13 +26,14 @@ static carom_status loss_of(void *user, double restitution, double *loss, carom_
 }
 
 int main(int argc, char **argv) {
-  if (argc < 4) give_up("usage: make_regularizer_grid SCENE DATA.h5 EPSILON ...");
+  if (argc < 4)
+    give_up("make_regularizer_grid", "usage: make_regularizer_grid SCENE DATA.h5 EPSILON ...");
   carom_system *s = NULL;
   carom_dataset *data = NULL;
   carom_error error = {0};
   if (carom_system_load(argv[1], &s, &error) != CAROM_OK ||
       carom_dataset_read(s, argv[2], NULL, &data, &error) != CAROM_OK)
-    give_up(error.message);
+    give_up("make_regularizer_grid", error.message);
   enum { VALUES = 51 };
   double values[VALUES];
   for (int k = 0; k < VALUES; k++) values[k] = (double)k / (VALUES - 1);
@@ -44,14 +41,14 @@ int main(int argc, char **argv) {
   for (int a = 3; a < argc; a++) {
     const double epsilon = strtod(argv[a], NULL);
     chunks_of c = {true_model_make(s, epsilon > 0 ? CAROM_CMR : CAROM_CM, epsilon, 0), data};
-    if (c.model == NULL) give_up("no memory");
+    if (c.model == NULL) give_up("make_regularizer_grid", "no memory");
     const double truth = restitution_of(c.model->parameters[c.model->restitution]);
     double at_truth, least, place;
     int best;
     if (loss_of(&c, truth, &at_truth, &error) != CAROM_OK ||
         best_of(loss_of, &c, VALUES, values, &best, &least, &error) != CAROM_OK ||
         golden_section(loss_of, &c, VALUES, values, best, &place, &least, &error) != CAROM_OK)
-      give_up(error.message);
+      give_up("make_regularizer_grid", error.message);
     printf("epsilon %-8g loss %.3e at %.4f (truth), %.3e at %.4f (best)\n", epsilon, at_truth,
            truth, least, place);
     carom_model_destroy(c.model);
