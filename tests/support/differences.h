@@ -23,7 +23,7 @@ double gradient_error(scalar_function f, void *user, double *values, const doubl
 
 /* The same for functions with kinks: false, with nothing compared, where the values themselves do not
  * show a derivative (cli/stencil.h). Of four steps from 1e-3 to 1e-6 at least two must be free of kinks,
- * and those must agree. A wrong gradient has no part in it. */
+ * and those must agree. A wrong gradient has no part in it. The error is the smallest over these steps, as above. */
 bool smooth_gradient_error(scalar_function f, void *user, double *values, const double *gradient,
                            int count, rng *random, double *error);
 
