@@ -177,6 +177,15 @@ static void golden_section_finds_a_kink(void **state) {
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
+// the top, which nothing ever reaches, follows the other planes: the median of two is their mean
+static void assert_top_follows(const carom_model *m) {
+  const double *friction = m->parameters + m->friction,
+               *restitution = m->parameters + m->restitution;
+  assert_near(friction[TOP], (friction[LEFT] + friction[BOTTOM]) / 2, 1e-15);
+  assert_near(restitution_of(restitution[TOP]),
+              (restitution_of(restitution[LEFT]) + restitution_of(restitution[BOTTOM])) / 2, 1e-15);
+}
+
 static const double high[3] = {2, 1.9, 1.8}, dull[3] = {0.1, 0.95, 0.3};
 
 // from contacts that stick, where descent has no gradient, to the neighbourhood of the truth
@@ -194,8 +203,8 @@ static void finds_the_truth(void **state) {
   assert_near(p[m->restitution + LEFT] / 6 + 0.5, 0.87, 0.02);
   assert_near(p[m->restitution + BOTTOM] / 6 + 0.5, 0.44, 2e-3);
   assert_true(loss_of(f, m) < 0.1 * before);
-  // a contact that never occurs stays, and so do its moments; the others lose their momentum
-  assert_true(p[m->friction + TOP] == 1.8 && p[m->restitution + TOP] == 6 * (0.3 - 0.5));
+  // a contact that never occurs follows the others, and its moments stay; the others lose their momentum
+  assert_top_follows(m);
   assert_true(optimizer.m[m->friction + TOP] == 1 && optimizer.m[m->restitution + TOP] == 1);
   assert_true(optimizer.m[m->friction + LEFT] == 0 && optimizer.v[m->friction + LEFT] == 1);
   assert_true(optimizer.m[m->mass] == 1 && optimizer.m[m->network] == 1);
@@ -285,7 +294,7 @@ static void is_not_led_by_one_chunk(void **state) {
   free(chunks.v);
 }
 
-// there is nothing to find at the truth: not a bit changes
+// there is nothing to find at the truth: not a bit changes, but for the contact that never occurs
 static void leaves_the_truth(void **state) {
   data_fixture *f = *state;
   const double friction[] = {0.31, 0.16, 0.16}, restitution[] = {0.87, 0.44, 0.44};
@@ -295,6 +304,9 @@ static void leaves_the_truth(void **state) {
   assert_true(adamw_init(&optimizer, m->parameter_count));
   assert_true(loss_of(f, m) < 1e-9);
   assert_int_equal(run_search(f, m, &optimizer), 0);
+  assert_top_follows(m);
+  kept->parameters[m->friction + TOP] = m->parameters[m->friction + TOP];
+  kept->parameters[m->restitution + TOP] = m->parameters[m->restitution + TOP];
   assert_memory_equal(m->parameters, kept->parameters, sizeof(double) * (size_t)m->parameter_count);
   adamw_free(&optimizer);
   carom_model_destroy(kept);
@@ -472,7 +484,7 @@ static void searches_scale_with_restitution(void **state) {
     assert_true(m->parameters[entry] < kept->parameters[entry]);
     if (learned) assert_true(m->parameters[m->mass] == mass && optimizer.m[m->regularizer] == 0);
     assert_true(optimizer.m[m->restitution + BOTTOM] == 0);
-    assert_true(m->parameters[m->restitution + TOP] == kept->parameters[m->restitution + TOP]);
+    assert_top_follows(m);
     free(result.moves);
     adamw_free(&optimizer);
     carom_model_destroy(kept);

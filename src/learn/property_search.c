@@ -4,6 +4,7 @@
 #include "base/size.h"
 #include "learn/golden_section.h"
 #include "learn/model.h"
+#include "learn/pooling.h"
 #include "learn/properties.h"
 #include "learn/simplex.h"
 #include "learn/touch.h"
@@ -494,6 +495,9 @@ carom_status property_search_run(carom_model *m, const observations *observed, a
   if (status == CAROM_OK) status = search_pairs(&s, error);
   if (status == CAROM_OK) status = confirm(&s, result, error);
   if (status == CAROM_OK) status = hand_over(&s, result, error);
+  // a contact that none of all chunks shows takes what the others of its kind have now
+  if (status == CAROM_OK && s.judged_count == observed->chunks.count)
+    status = pool_unfelt(m, &s.touches, error);
   if (status == CAROM_OK)
     settle(&s, optimizer);
   else

@@ -27,6 +27,8 @@
  * the common scale of masses and potential, or epsilon where that is learned itself, is searched together
  * with a factor on 1 + e of all restitutions.
  *
+ * Contacts that no chunk shows follow the others in the end (learn/pooling.h).
+ *
  * A search depends on the model's parameters and the chunks alone: it keeps no state. */
 #ifndef CAROM_LEARN_PROPERTY_SEARCH_H
 #define CAROM_LEARN_PROPERTY_SEARCH_H

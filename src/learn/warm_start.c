@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "learn/pooling.h"
 #include "learn/property_search.h"
 #include "learn/touch.h"
 
@@ -79,7 +80,9 @@ static carom_status solve(carom_model *m, const carom_dataset *data, adamw *opti
   result->unknowns = forces.features + forces.masses;
   if (status == CAROM_OK) status = fit_contacts(m, data, optimizer, &forces, work, result, error);
   force_fit_free(&forces);
-  return status;
+  if (status != CAROM_OK) return status;
+  const observations train = observations_of(&data->train);
+  return pool_unfelt_chunks(m, &train, error);
 }
 
 carom_status warm_start_run(carom_model *m, const carom_dataset *data, adamw *optimizer,

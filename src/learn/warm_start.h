@@ -7,6 +7,7 @@
  *   2  masses, frictions and restitutions from the chunks with one (learn/contact_fit.h)
  *   3  where these are not yet predicted as well as the others, trials of frictions and restitutions far
  *      from where they stand (learn/property_search.h), then 2 again, a few times
+ *   4  contacts that no chunk shows take what the others of their kind have (learn/pooling.h)
  *
  * On data without noise this takes seconds and ends at the precision of the arithmetic wherever the
  * network's random hidden layers can express the potential. Noise, or a potential that they cannot
