@@ -26,6 +26,9 @@ enum { OF_MASS, OF_FRICTION, OF_RESTITUTION };
  * residual is the last one, as is one that leaves EXACT, the noise of single precision. */
 static const double SMALL = 0.3, SLOW = 0.9, EXACT = 3e-8;
 
+/* Distance from an end of its range within which a property is tried there. */
+static const double NEAR_END = 0.02;
+
 /* ---- what is fitted -------------------------------------------------------------------------- */
 
 typedef struct column {
@@ -262,6 +265,30 @@ static carom_status improve(work *w, double *damping, double *mean, bool *better
   return status;
 }
 
+// the end of its range that a property is near; its own value where it is near none
+static double near_end(const column *c, double at) {
+  if (c->kind == OF_FRICTION) return at < NEAR_END ? 0 : at;
+  if (c->kind == OF_RESTITUTION && fabs(at) > 3 - 6 * NEAR_END) return at > 0 ? 3 : -3;
+  return at;
+}
+
+/* Properties near an end of their range, at it: kept where the residual is no larger. Close to e = 0 few chunks or none
+ * have a slope by e, and what is fitted of it is rounding. */
+static carom_status try_borders(work *w, double *mean, carom_error *error) {
+  carom_status status = CAROM_OK;
+  for (int k = 0; k < w->column_count && status == CAROM_OK; k++) {
+    double *p = &w->model->parameters[w->columns[k].entry], before = *p, after;
+    *p = near_end(&w->columns[k], before);
+    if (*p == before) continue;
+    status = predict(w, w->count, NULL, w->moved, &after, error);
+    if (status != CAROM_OK || !(after <= *mean))
+      *p = before;
+    else
+      *mean = after;
+  }
+  return status;
+}
+
 static carom_status minimise(work *w, contact_fit *result, const warm_work *progress,
                              carom_error *error) {
   double damping = 1e-3, mean;
@@ -274,6 +301,7 @@ static carom_status minimise(work *w, contact_fit *result, const warm_work *prog
     if (status == CAROM_OK) status = improve(w, &damping, &mean, &better, error);
     if (mean > SLOW * before) break;
   }
+  if (status == CAROM_OK) status = try_borders(w, &mean, error);
   result->after = mean;
   return status;
 }
