@@ -51,8 +51,10 @@ static size_t potential_bytes(const integrator *in, int capacity) {
 size_t step_record_bytes(const integrator *in, int capacity) {
   size_t stages = (size_t)tableau_of(in->method)->stage_count;
   size_t state = (size_t)in->mechanics->system->coordinate_count * sizeof(double);
-  size_t sample = 2 * state + sizeof(dynamics_record) + dynamics_record_bytes(in->mechanics);
-  size_t stage = size_add(size_multiply((size_t)capacity, sample), 3 * sizeof(void *));
+  size_t record = sizeof(dynamics_record) + dynamics_record_bytes(in->mechanics);
+  size_t records = size_multiply((size_t)dynamics_record_count(capacity), record);
+  size_t stage = size_add(size_multiply((size_t)capacity, 4 * state), 5 * sizeof(void *));
+  stage = size_add(stage, records);
   size_t gradient = size_add(potential_bytes(in, capacity), sizeof(void *));
   size_t point = takes_secants(in) ? size_multiply((size_t)capacity, state) : 0;
   size_t substep =
@@ -67,6 +69,8 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
   step_record record = {.capacity = capacity, .stage_count = stage_count};
   record.x = ARENA_ARRAY(memory, double *, stage_count);
   record.v = ARENA_ARRAY(memory, double *, stage_count);
+  record.kx = ARENA_ARRAY(memory, double *, stage_count);
+  record.kv = ARENA_ARRAY(memory, double *, stage_count);
   record.dynamics = ARENA_ARRAY(memory, dynamics_record *, stage_count);
   record.potential = ARENA_ARRAY(memory, void *, gradients);
   record.point = ARENA_ARRAY(memory, double *, in->substeps);
@@ -74,8 +78,11 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
   for (int s = 0; s < stage_count; s++) {
     record.x[s] = arena_doubles(memory, size);
     record.v[s] = arena_doubles(memory, size);
-    record.dynamics[s] = ARENA_ARRAY(memory, dynamics_record, capacity);
-    for (int i = 0; i < capacity; i++)
+    record.kx[s] = arena_doubles(memory, size);
+    record.kv[s] = arena_doubles(memory, size);
+    const int records = dynamics_record_count(capacity);
+    record.dynamics[s] = ARENA_ARRAY(memory, dynamics_record, records);
+    for (int i = 0; i < records; i++)
       record.dynamics[s][i] = dynamics_record_make(in->mechanics, memory);
   }
   for (int g = 0; g < gradients; g++)
@@ -110,10 +117,11 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
                    c->u + (size_t)i * c->stride, gradient + i * d_size);
   for (int i = 0; in->mechanics->drags && i < count; i++)
     drag_apply(in->mechanics, record->v[stage] + i * d_size, gradient + i * d_size);
-  for (int i = 0; i < count; i++)
-    dynamics_eval(in->mechanics, in->dynamics, record->x[stage] + i * d_size,
-                  record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
-                  scratch);
+  for (int i = 0; i < count; i += LANES)
+    dynamics_eval(in->mechanics, in->dynamics, count - i < LANES ? count - i : LANES,
+                  record->x[stage] + i * d_size, record->v[stage] + i * d_size,
+                  gradient + i * d_size, record->kx[stage] + i * d_size,
+                  record->kv[stage] + i * d_size, &record->dynamics[stage][i / LANES], scratch);
   if (record->watch != NULL) record->watch->dynamics += stopwatch_read(record->watch) - start;
 }
 
@@ -123,10 +131,8 @@ static void place_point(const integrator *in, int count, step_record *record, in
   int size = in->mechanics->system->coordinate_count;
   double ch = SECANT_NODE * in->dt / in->substeps, *y = record->point[substep];
   vector_copy(y, record->x[first_stage], count * size);
-  for (int i = 0; i < count; i++) {
-    add_scaled(y + i * size, ch, record->dynamics[first_stage][i].velocity, size);
-    add_scaled(y + i * size, ch * ch / 2, record->dynamics[first_stage][i].acceleration, size);
-  }
+  add_scaled(y, ch, record->kx[first_stage], count * size);
+  add_scaled(y, ch * ch / 2, record->kv[first_stage], count * size);
 }
 
 /* The gradient that stage s of a substep takes. secant [2]: the gradients of rk4-secant, filled at the first
@@ -153,10 +159,11 @@ static void stage_gradient(const integrator *in, int count, step_record *record,
 /* The end of a substep of symplectic Euler, from its only stage:
  *   v1 = v + h k_v,  x1 = x + h (v1 + k_x - v),
  * where k_x - v is what the projection of Hamiltonian dynamics changed. */
-static void finish_symplectic(double h, int size, const dynamics_record *k, double *x, double *v) {
-  for (int j = 0; j < size; j++) {
-    double correction = k->velocity[j] - v[j];
-    v[j] += h * k->acceleration[j];
+static void finish_symplectic(double h, int total, const double *kx, const double *kv, double *x,
+                              double *v) {
+  for (int j = 0; j < total; j++) {
+    double correction = kx[j] - v[j];
+    v[j] += h * kv[j];
     x[j] += h * (v[j] + correction);
   }
 }
@@ -165,18 +172,15 @@ static void finish_symplectic(double h, int size, const dynamics_record *k, doub
 static void finish_substep(const integrator *in, int count, const step_record *record,
                            int first_stage, double *x, double *v) {
   const tableau *t = tableau_of(in->method);
-  int size = in->mechanics->system->coordinate_count;
+  int total = count * in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
-  for (int i = 0; i < count; i++) {
-    if (in->method == CAROM_SYMPLECTIC_EULER) {
-      finish_symplectic(h, size, &record->dynamics[first_stage][i], x + i * size, v + i * size);
-      continue;
-    }
-    for (int s = 0; s < t->stage_count; s++) {
-      const dynamics_record *k = &record->dynamics[first_stage + s][i];
-      add_scaled(x + i * size, t->weight[s] * h, k->velocity, size);
-      add_scaled(v + i * size, t->weight[s] * h, k->acceleration, size);
-    }
+  if (in->method == CAROM_SYMPLECTIC_EULER) {
+    finish_symplectic(h, total, record->kx[first_stage], record->kv[first_stage], x, v);
+    return;
+  }
+  for (int s = 0; s < t->stage_count; s++) {
+    add_scaled(x, t->weight[s] * h, record->kx[first_stage + s], total);
+    add_scaled(v, t->weight[s] * h, record->kv[first_stage + s], total);
   }
 }
 
@@ -192,12 +196,11 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
     int stage = first_stage + s;
     vector_copy(record->x[stage], x, count * size);
     vector_copy(record->v[stage], v, count * size);
-    for (int i = 0; i < count; i++)
-      for (int r = 0; r < s; r++) {
-        const dynamics_record *before = &record->dynamics[first_stage + r][i];
-        add_scaled(record->x[stage] + i * size, t->advance[s][r] * h, before->velocity, size);
-        add_scaled(record->v[stage] + i * size, t->advance[s][r] * h, before->acceleration, size);
-      }
+    for (int r = 0; r < s; r++) {
+      const int before = first_stage + r;
+      add_scaled(record->x[stage], t->advance[s][r] * h, record->kx[before], count * size);
+      add_scaled(record->v[stage], t->advance[s][r] * h, record->kv[before], count * size);
+    }
     stage_gradient(in, count, record, index, s, secant, gradient, scratch);
     evaluate_stage(in, count, record, stage, gradient, scratch);
   }
@@ -238,9 +241,9 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
                                double *gradient_bar, arena *scratch) {
   int size = in->mechanics->system->coordinate_count;
   double start = stopwatch_read(record->watch);
-  for (int i = 0; i < count; i++)
-    dynamics_eval_vjp(in->mechanics, in->dynamics, record->v[stage] + i * size,
-                      &record->dynamics[stage][i], kx_bar + i * size, kv_bar + i * size,
+  for (int i = 0; i < count; i += LANES)
+    dynamics_eval_vjp(in->mechanics, in->dynamics, count - i < LANES ? count - i : LANES,
+                      &record->dynamics[stage][i / LANES], kx_bar + i * size, kv_bar + i * size,
                       sx_bar + i * size, sv_bar + i * size, gradient_bar + i * size, theta_bar,
                       scratch);
   const step_controls *c = &record->controls;
@@ -260,10 +263,9 @@ static void add_length_cotangent(const integrator *in, int count, const step_rec
                                  double *bar) {
   int size = in->mechanics->system->coordinate_count;
   for (int i = 0; bar != NULL && i < count; i++) {
-    const dynamics_record *k = &record->dynamics[stage][i];
     double sum = 0;
     for (int j = i * size; j < (i + 1) * size; j++)
-      sum += k->velocity[j - i * size] * x_bar[j] + k->acceleration[j - i * size] * v_bar[j];
+      sum += record->kx[stage][j] * x_bar[j] + record->kv[stage][j] * v_bar[j];
     bar[i] += weight * sum;
   }
 }
