@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/size.h"
 #include "bench/bench.h"
 #include "learn/model.h"
 #include "nn/gemm.h"
@@ -61,8 +60,8 @@ static carom_status products_open(products *p, bool single, carom_error *error) 
   *p = (products){.single = single,
                   .a = malloc(sizeof(double) * PRODUCT_NUMBERS),
                   .c = malloc(sizeof(double) * PRODUCT_NUMBERS),
-                  .packed = size_allocate_aligned(gemm_packed_double(PRODUCT_WIDTH, PRODUCT_WIDTH),
-                                                  sizeof(double))};
+                  .packed = aligned_alloc(
+                      64, sizeof(double) * gemm_packed_double(PRODUCT_WIDTH, PRODUCT_WIDTH))};
   if (p->a == NULL || p->c == NULL || p->packed == NULL)
     return carom_error_set(error, CAROM_OUT_OF_MEMORY, "no memory for products to compare with");
   for (int i = 0; i < PRODUCT_NUMBERS; i++) {

@@ -96,6 +96,21 @@ static void add_scaled(double *y, double a, const double *x, int count) {
   for (int i = 0; i < count; i++) y[i] += a * x[i];
 }
 
+/* to = from + sum_r scale_r k_r, 0 to 4 of them, in their order, in one pass over memory; to may be from */
+static void advance(double *to, const double *from, int terms, const double *scale,
+                    double *const *k, int count) {
+  if (terms == 0 && to != from) vector_copy(to, from, count);
+#define SUM(n)                                               \
+  if (terms == n)                                            \
+    for (int i = 0; i < count; i++) {                        \
+      double sum = from[i];                                  \
+      for (int r = 0; r < n; r++) sum += scale[r] * k[r][i]; \
+      to[i] = sum;                                           \
+    }
+  SUM(1) SUM(2) SUM(3) SUM(4)
+#undef SUM
+}
+
 /* The potential's gradient [count][D] at x, its record the given one of the step's. */
 static void evaluate_gradient(const integrator *in, int count, step_record *record, int index,
                               const double *x, double *gradient, arena *scratch) {
@@ -129,10 +144,10 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
 static void place_point(const integrator *in, int count, step_record *record, int substep,
                         int first_stage) {
   int size = in->mechanics->system->coordinate_count;
-  double ch = SECANT_NODE * in->dt / in->substeps, *y = record->point[substep];
-  vector_copy(y, record->x[first_stage], count * size);
-  add_scaled(y, ch, record->kx[first_stage], count * size);
-  add_scaled(y, ch * ch / 2, record->kv[first_stage], count * size);
+  double ch = SECANT_NODE * in->dt / in->substeps;
+  const double scale[2] = {ch, ch * ch / 2};
+  double *k[2] = {record->kx[first_stage], record->kv[first_stage]};
+  advance(record->point[substep], record->x[first_stage], 2, scale, k, count * size);
 }
 
 /* The gradient that stage s of a substep takes. secant [2]: the gradients of rk4-secant, filled at the first
@@ -152,8 +167,9 @@ static void stage_gradient(const integrator *in, int count, step_record *record,
     evaluate_gradient(in, count, record, index + 1, record->point[substep], secant[1], scratch);
   }
   double share = secant_share(t, s);
-  vector_copy(gradient, secant[0], total);
-  for (int i = 0; s > 0 && i < total; i++) gradient[i] += share * (secant[1][i] - secant[0][i]);
+  if (s == 0) vector_copy(gradient, secant[0], total);
+  for (int i = 0; s > 0 && i < total; i++)
+    gradient[i] = secant[0][i] + share * (secant[1][i] - secant[0][i]);
 }
 
 /* The end of a substep of symplectic Euler, from its only stage:
@@ -178,10 +194,10 @@ static void finish_substep(const integrator *in, int count, const step_record *r
     finish_symplectic(h, total, record->kx[first_stage], record->kv[first_stage], x, v);
     return;
   }
-  for (int s = 0; s < t->stage_count; s++) {
-    add_scaled(x, t->weight[s] * h, record->kx[first_stage + s], total);
-    add_scaled(v, t->weight[s] * h, record->kv[first_stage + s], total);
-  }
+  double scale[4];
+  for (int s = 0; s < t->stage_count; s++) scale[s] = t->weight[s] * h;
+  advance(x, x, t->stage_count, scale, record->kx + first_stage, total);
+  advance(v, v, t->stage_count, scale, record->kv + first_stage, total);
 }
 
 /* z_s = z + h sum_{r<s} advance_sr k_r,  k_s = f(z_s) */
@@ -194,13 +210,10 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
   for (int g = 0; takes_secants(in) && g < 2; g++) secant[g] = arena_doubles(scratch, count * size);
   for (int s = 0; s < t->stage_count; s++) {
     int stage = first_stage + s;
-    vector_copy(record->x[stage], x, count * size);
-    vector_copy(record->v[stage], v, count * size);
-    for (int r = 0; r < s; r++) {
-      const int before = first_stage + r;
-      add_scaled(record->x[stage], t->advance[s][r] * h, record->kx[before], count * size);
-      add_scaled(record->v[stage], t->advance[s][r] * h, record->kv[before], count * size);
-    }
+    double scale[3];
+    for (int r = 0; r < s; r++) scale[r] = t->advance[s][r] * h;
+    advance(record->x[stage], x, s, scale, record->kx + first_stage, count * size);
+    advance(record->v[stage], v, s, scale, record->kv + first_stage, count * size);
     stage_gradient(in, count, record, index, s, secant, gradient, scratch);
     evaluate_stage(in, count, record, stage, gradient, scratch);
   }
@@ -323,10 +336,11 @@ static void finish_substep_vjp(const integrator *in, int count, const step_recor
   int total = count * in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
   for (int s = 0; s < t->stage_count; s++) {
-    bars->kx[s] = arena_zeros(scratch, total);
-    bars->kv[s] = arena_zeros(scratch, total);
-    add_scaled(bars->kx[s], t->weight[s] * h, bars->x, total);
-    add_scaled(bars->kv[s], t->weight[s] * h, bars->v, total);
+    bars->kx[s] = arena_doubles(scratch, total);
+    bars->kv[s] = arena_doubles(scratch, total);
+    const double scale = t->weight[s] * h;
+    for (int i = 0; i < total; i++) bars->kx[s][i] = scale * bars->x[i];
+    for (int i = 0; i < total; i++) bars->kv[s][i] = scale * bars->v[i];
     add_length_cotangent(in, count, record, first_stage + s, t->weight[s], bars->x, bars->v,
                          bars->h);
   }

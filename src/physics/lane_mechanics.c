@@ -124,11 +124,6 @@ INLINE void place_block(const carom_system *s, const coupling *link, const lanes
     }
 }
 
-INLINE lanes root(lanes a) {
-  for (int l = 0; l < LANES; l++) a[l] = __builtin_sqrt(a[l]);
-  return a;
-}
-
 /* values = L L' in place, as envelope_factor does it: reciprocals of L's diagonal stand on the diagonal, pivots not
  * above PIVOT_FLOOR of their diagonal entry are replaced by that. */
 static void factor_rows(const envelope *shape, lanes *values) {
@@ -148,7 +143,7 @@ static void factor_rows(const envelope *shape, lanes *values) {
       pivot -= row[j - first_i] * row[j - first_i];
     }
     pivot = lanes_select(pivot > least, pivot, lanes_select(least > 0, least, lanes_all(1)));
-    row[i - first_i] = 1 / root(pivot);
+    row[i - first_i] = 1 / lanes_root(pivot);
   }
 }
 

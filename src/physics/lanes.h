@@ -21,6 +21,11 @@ static inline lanes lanes_select(lanes_mask mask, lanes a, lanes b) {
   return (lanes)((mask & (lanes_mask)a) | (~mask & (lanes_mask)b));
 }
 
+static inline lanes lanes_root(lanes a) {
+  for (int l = 0; l < LANES; l++) a[l] = __builtin_sqrt(a[l]);
+  return a;
+}
+
 /* The sum over lanes, in an order that is always the same. */
 static inline double lanes_sum(lanes a) { return (a[0] + a[1]) + (a[2] + a[3]); }
 
