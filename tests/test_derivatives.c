@@ -111,16 +111,18 @@ static double dynamics_value(void *user) {
   mechanics_set_parameters(&f->mechanics, f->theta);
   arena_mark mark = arena_save(&f->memory);
   dynamics_record record = dynamics_record_make(&f->mechanics, &f->memory);
-  dynamics_eval(&f->mechanics, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
-  double value = dot(f->weight, record.velocity, n) + dot(f->weight + n, record.acceleration, n);
+  double *k = arena_doubles(&f->memory, 2 * n);
+  dynamics_eval(&f->mechanics, f->dynamics, 1, f->x, f->v, f->g, k, k + n, &record, &f->memory);
+  double value = dot(f->weight, k, 2 * n);
   arena_restore(&f->memory, mark);
   return value;
 }
 static void dynamics_gradient(fixture *f) {
   int n = f->system->coordinate_count;
   dynamics_record record = dynamics_record_make(&f->mechanics, &f->memory);
-  dynamics_eval(&f->mechanics, f->dynamics, f->x, f->v, f->g, &record, &f->memory);
-  dynamics_eval_vjp(&f->mechanics, f->dynamics, f->v, &record, f->weight, f->weight + n, f->x_bar,
+  double *k = arena_doubles(&f->memory, 2 * n);
+  dynamics_eval(&f->mechanics, f->dynamics, 1, f->x, f->v, f->g, k, k + n, &record, &f->memory);
+  dynamics_eval_vjp(&f->mechanics, f->dynamics, 1, &record, f->weight, f->weight + n, f->x_bar,
                     f->v_bar, f->g_bar, f->theta_bar, &f->memory);
 }
 

@@ -136,6 +136,36 @@ static void check_single(const product_case *p, arena *memory) {
   assert_product(p, sum, false, true, 1e-6);
 }
 
+/* Rows of a and c with a gap between them, which nothing may touch; b packed in two parts. */
+static void check_apart(const product_case *p, arena *memory) {
+  enum { GAP = 3 };
+  const int m = p->m, n = p->n, k = p->k, part = k / 3;
+  double *packed = arena_bytes(memory, sizeof(double) * gemm_packed_double(n, k));
+  double *whole = arena_bytes(memory, sizeof(double) * gemm_packed_double(n, k));
+  gemm_pack_rows_double(n, k, part, k - part, p->b + part * n, packed);
+  gemm_pack_rows_double(n, k, 0, part, p->b, packed);
+  gemm_pack_double(n, k, p->b_turned, true, whole);
+  assert_memory_equal(packed, whole, sizeof(double) * gemm_packed_double(n, k));
+
+  double *a = arena_doubles(memory, m * (k + GAP)), *c = arena_doubles(memory, m * (n + GAP));
+  for (int i = 0; i < m * (n + GAP); i++) c[i] = 77;
+  for (int i = 0; i < m; i++) memcpy(a + i * (k + GAP), p->a + i * k, sizeof(double) * (size_t)k);
+  gemm_apart_double(m, n, k, a, k + GAP, packed, c, n + GAP);
+  double *result = arena_doubles(memory, m * n);
+  for (int i = 0; i < m; i++) {
+    memcpy(result + i * n, c + i * (n + GAP), sizeof(double) * (size_t)n);
+    for (int j = n; j < n + GAP; j++) assert_true(c[i * (n + GAP) + j] == 77);
+  }
+  assert_product(p, result, false, false, 1e-15);
+
+  double *a_turned = arena_doubles(memory, k * (m + GAP));
+  for (int i = 0; i < k; i++)
+    memcpy(a_turned + i * (m + GAP), p->a_turned + i * m, sizeof(double) * (size_t)m);
+  memcpy(result, p->c, sizeof(double) * (size_t)(m * n));
+  gemm_tn_packed_double(m, n, k, a_turned, m + GAP, packed, result);
+  assert_product(p, result, false, true, 1e-15);
+}
+
 /* Every kind of product beside its definition: widths with and without whole tiles, rows and inner
  * sizes with every remainder. */
 static void check_products(void) {
@@ -143,7 +173,7 @@ static void check_products(void) {
   rng random;
   rng_seed(&random, 12, 0);
   for (size_t w = 0; w < sizeof widths / sizeof widths[0]; w++)
-    for (int m = 1; m <= 13; m++) {
+    for (int m = 1; m <= 27; m += m < 13 ? 1 : 7) {
       arena memory;
       arena_init(&memory);
       product_case p = {.m = m, .n = widths[w], .k = 3 * m + 2};
@@ -155,6 +185,7 @@ static void check_products(void) {
       p.b_turned = turned(p.k, p.n, p.b, &memory);
       check_double(&p, &memory);
       check_single(&p, &memory);
+      check_apart(&p, &memory);
       arena_free(&memory);
     }
 }

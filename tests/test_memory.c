@@ -30,10 +30,12 @@ static atomic_long live;               /* pieces of memory in use */
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *memory, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
 void __real_free(void *memory);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *memory);
 
 static bool refuse(void) {
@@ -53,6 +55,9 @@ static void *count(void *memory) {
 void *__wrap_malloc(size_t size) { return refuse() ? NULL : count(__real_malloc(size)); }
 void *__wrap_calloc(size_t n, size_t size) {
   return refuse() ? NULL : count(__real_calloc(n, size));
+}
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+  return refuse() ? NULL : count(__real_aligned_alloc(alignment, size));
 }
 void *__wrap_realloc(void *memory, size_t size) {
   if (refuse()) return NULL;

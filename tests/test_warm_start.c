@@ -218,12 +218,11 @@ static void it_is_never_worse(void **state) {
     carom_warm_start w;
     assert_int_equal(carom_trainer_warm_start(t.trainer, &w, NULL), CAROM_OK);
     assert_true(w.done);
-    if (w.kept)
-      assert_true(w.loss_after < w.loss_before && w.validation_after <= w.validation_before);
-    else
-      assert_memory_equal(before, t.model->parameters, bytes);
-    // with noise descent goes on at its full rate, else not faster than before
-    assert_true(trainer_slowing(t.trainer) <= 1);
+    // what noise leaves is more than a hundredth: everything is as it was, and descent at its full rate
+    assert_true(w.loss_after > 0.01 * w.loss_before);
+    assert_false(w.kept);
+    assert_memory_equal(before, t.model->parameters, bytes);
+    assert_true(trainer_slowing(t.trainer) == 1);
     free(before);
     close_training(&t);
   }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static inline size_t size_multiply(size_t a, size_t b) {
   size_t product;
@@ -29,6 +30,14 @@ static inline void *size_allocate(size_t count, size_t element) {
 static inline void *size_allocate_zero(size_t count, size_t element) {
   size_t bytes = size_add(size_multiply(count, element), element);
   return bytes <= PTRDIFF_MAX ? calloc(bytes, 1) : NULL;
+}
+
+/* The same, aligned as an arena's memory is. */
+static inline void *size_allocate_aligned(size_t count, size_t element) {
+  enum { ALIGNED_TO = 64 };
+  size_t bytes = size_add(size_multiply(count, element), ALIGNED_TO) / ALIGNED_TO * ALIGNED_TO;
+  void *memory = bytes <= PTRDIFF_MAX ? aligned_alloc(ALIGNED_TO, bytes) : NULL;
+  return memory != NULL ? memset(memory, 0, bytes) : NULL;
 }
 
 /* Whether the system would give so much at once: asked before work whose memory comes in pieces. */

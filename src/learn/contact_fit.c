@@ -22,12 +22,12 @@ enum { STEPS = 20, TRIALS = 6, PASSES = 8 };
 static const double DIFFERENCE[] = {2e-5, 2e-5, 1.2e-4}, MOST_MOVE[] = {0.7, 0.3, 1.5};
 enum { OF_MASS, OF_FRICTION, OF_RESTITUTION };
 
+/* How near to an end of its range an unknown is tried there. */
+static const double NEAR_END[] = {0, 0.05, 0.3};
+
 /* Residuals below this part of their mean count as squares. A step that leaves more than SLOW of the
  * residual is the last one, as is one that leaves EXACT, the noise of single precision. */
 static const double SMALL = 0.3, SLOW = 0.9, EXACT = 3e-8;
-
-/* Distance from an end of its range within which a property is tried there. */
-static const double NEAR_END = 0.02;
 
 /* ---- what is fitted -------------------------------------------------------------------------- */
 
@@ -265,26 +265,22 @@ static carom_status improve(work *w, double *damping, double *mean, bool *better
   return status;
 }
 
-// the end of its range that a property is near; its own value where it is near none
-static double near_end(const column *c, double at) {
-  if (c->kind == OF_FRICTION) return at < NEAR_END ? 0 : at;
-  if (c->kind == OF_RESTITUTION && fabs(at) > 3 - 6 * NEAR_END) return at > 0 ? 3 : -3;
-  return at;
-}
-
-/* Properties near an end of their range, at it: kept where the residual is no larger. Close to e = 0 few chunks or none
- * have a slope by e, and what is fitted of it is rounding. */
-static carom_status try_borders(work *w, double *mean, carom_error *error) {
+/* Properties near an end of their range, tried at the end: what a contact does changes there with a kink, before which
+ * steps by slopes stop. Kept where the residual is no larger. */
+static carom_status try_ends(work *w, double *mean, carom_error *error) {
   carom_status status = CAROM_OK;
   for (int k = 0; k < w->column_count && status == CAROM_OK; k++) {
-    double *p = &w->model->parameters[w->columns[k].entry], before = *p, after;
-    *p = near_end(&w->columns[k], before);
-    if (*p == before) continue;
+    const column *c = &w->columns[k];
+    if (c->kind == OF_MASS) continue;
+    double *p = &w->model->parameters[c->entry], kept = *p, after;
+    double end = c->kind == OF_FRICTION ? 0 : kept < 0 ? -3 : 3;
+    if (kept == end || fabs(kept - end) > NEAR_END[c->kind]) continue;
+    *p = end;
     status = predict(w, w->count, NULL, w->moved, &after, error);
-    if (status != CAROM_OK || !(after <= *mean))
-      *p = before;
-    else
+    if (status == CAROM_OK && after <= *mean)
       *mean = after;
+    else
+      *p = kept;
   }
   return status;
 }
@@ -301,7 +297,7 @@ static carom_status minimise(work *w, contact_fit *result, const warm_work *prog
     if (status == CAROM_OK) status = improve(w, &damping, &mean, &better, error);
     if (mean > SLOW * before) break;
   }
-  if (status == CAROM_OK) status = try_borders(w, &mean, error);
+  if (status == CAROM_OK && isfinite(mean)) status = try_ends(w, &mean, error);
   result->after = mean;
   return status;
 }

@@ -42,17 +42,17 @@ static void accelerations_from_rest(void *user) {
   const double *x = w->x;
   double *acceleration = w->result;
   double *gradient = arena_doubles(&w->scratch, BLOCK * size);
-  double *rest = arena_zeros(&w->scratch, size);
+  double *rest = arena_zeros(&w->scratch, size), *velocity = arena_doubles(&w->scratch, size);
+  double *change = arena_doubles(&w->scratch, size);
   dynamics_record record = dynamics_record_make(w->mechanics, &w->scratch);
   for (int first = 0, rows; first < w->count; first += rows) {
     rows = w->count - first < BLOCK ? w->count - first : BLOCK;
     gradient_of(w->potential, w->mechanics, rows, x, gradient, &w->scratch);
     for (int k = 0; k < rows; k++, x += size) {
-      dynamics_eval(w->mechanics, CAROM_LAGRANGIAN, x, rest, gradient + k * size, &record,
-                    &w->scratch);
+      dynamics_eval(w->mechanics, CAROM_LAGRANGIAN, 1, x, rest, gradient + k * size, velocity,
+                    change, &record, &w->scratch);
       for (int b = 0; b < s->body_count; b++, acceleration += d)
-        memcpy(acceleration, record.acceleration + s->bodies[b].first_point * d,
-               sizeof(double) * (size_t)d);
+        memcpy(acceleration, change + s->bodies[b].first_point * d, sizeof(double) * (size_t)d);
     }
   }
 }

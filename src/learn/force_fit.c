@@ -179,13 +179,14 @@ static void pair_rows(const group_work *w, const double *x, const double *v, con
   double *unit = arena_zeros(scratch, size), *bar = arena_doubles(scratch, size);
   double *none = arena_zeros(scratch, size), *unused = arena_zeros(scratch, 2 * size);
   double *theta_bar = arena_doubles(scratch, s->parameter_count);
-  dynamics_eval(&m->mechanics, m->options.dynamics, x, v, gradient, record, scratch);
+  dynamics_eval(&m->mechanics, m->options.dynamics, 1, x, v, gradient, unused, unused + size,
+                record, scratch);
   for (int c = 0; c < size; c++) {
     unit[c] = m->options.dt;
     state_seen_vjp(m, unit, m->speed, bar);
     unit[c] = 0;
     memset(theta_bar, 0, sizeof(double) * (size_t)s->parameter_count);
-    dynamics_eval_vjp(&m->mechanics, m->options.dynamics, v, record, none, bar, unused,
+    dynamics_eval_vjp(&m->mechanics, m->options.dynamics, 1, record, none, bar, unused,
                       unused + size, directions + c * size, theta_bar, scratch);
     double *row = rows + (size_t)c * (size_t)unknowns + w->fit->features;
     for (int k = 0; k < w->fit->masses; k++)

@@ -277,7 +277,7 @@ static carom_status allocate(carom_model *m, carom_error *error) {
   m->theta = size_allocate_zero((size_t)m->system->parameter_count, sizeof(double));
   m->body_lengths = size_allocate_zero((size_t)m->system->body_count, sizeof(double));
   const bool single = m->options.single_precision;
-  void *prepared = size_allocate_zero(network_prepared_bytes(&m->potential.shape, single), 1);
+  void *prepared = size_allocate_aligned(network_prepared_bytes(&m->potential.shape, single), 1);
   network_potential_set(&m->potential, m->parameters + (m->parameters != NULL ? m->network : 0),
                         single, prepared);
   if (m->options.baseline != CAROM_BASELINE_NONE && m->parameters != NULL) {

@@ -17,6 +17,10 @@ enum { ROUNDS = 4 };
  * many times that of one step without a contact. */
 static const double EXACT = 1e-7, AS_GOOD = 3;
 
+/* It is kept if losses have fallen to this part. Where they do not, what is linear does not explain the motion, and noise
+ * has been fitted with large weights, from which descent diverges or does not come back; descent alone ends lower. */
+static const double WORTH = 0.01;
+
 bool warm_start_possible(const carom_model *m) {
   return m->options.baseline == CAROM_BASELINE_NONE && m->mass >= 0;
 }
@@ -102,8 +106,8 @@ carom_status warm_start_run(carom_model *m, const carom_dataset *data, adamw *op
   if (status == CAROM_OK) status = solve(m, data, optimizer, work, result, error);
   if (status == CAROM_OK)
     status = losses(m, data, &result->loss_after, &result->validation_after, error);
-  const bool lower = result->loss_after < result->loss_before &&
-                     !(result->validation_after > result->validation_before);
+  const bool lower = result->loss_after < WORTH * result->loss_before &&
+                     !(result->validation_after > WORTH * result->validation_before);
   result->kept = status == CAROM_OK && lower;
   if (!result->kept) memcpy(m->parameters, kept, bytes);
   free(kept);

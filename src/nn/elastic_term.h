@@ -10,6 +10,7 @@
 #ifndef CAROM_NN_ELASTIC_TERM_H
 #define CAROM_NN_ELASTIC_TERM_H
 
+#include "base/arena.h"
 #include "system/system.h"
 
 /* K of a system. */
@@ -17,15 +18,15 @@ int elastic_term_count(const carom_system *s);
 
 /* value [count] += E */
 void elastic_term_value(const carom_system *s, const double *coefficients, int count,
-                        const double *x, double *value);
+                        const double *x, double *value, arena *scratch);
 
 /* gradient += grad E */
 void elastic_term_gradient(const carom_system *s, const double *coefficients, int count,
-                           const double *x, double *gradient);
+                           const double *x, double *gradient, arena *scratch);
 
 /* From the cotangent of the gradient: x_bar +=, coefficients_bar +=. */
 void elastic_term_gradient_vjp(const carom_system *s, const double *coefficients, int count,
                                const double *x, const double *gradient_bar, double *x_bar,
-                               double *coefficients_bar);
+                               double *coefficients_bar, arena *scratch);
 
 #endif

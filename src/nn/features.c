@@ -66,7 +66,7 @@ static void elastic_columns(const network_potential *n, int count, int direction
     double *to = rows + (size_t)row * (size_t)stride;
     memset(to, 0, sizeof(double) * (size_t)columns);
     elastic_term_gradient_vjp(n->system, n->parameters, 1, x + row / directions * size,
-                              along + (size_t)row * (size_t)size, unused, to);
+                              along + (size_t)row * (size_t)size, unused, to, scratch);
     for (int j = 0; j < columns; j++) to[j] *= n->energy;
   }
 }

@@ -4,10 +4,23 @@
 
 #include <cblas.h>
 #include <omp.h>
+#include <string.h>
+#include <strings.h>
 
 /* OpenBLAS' own; other libraries are taken to run on the calling thread. */
 extern void openblas_set_num_threads(int count) __attribute__((weak));
 extern int openblas_get_num_threads(void) __attribute__((weak));
+
+extern char *openblas_get_corename(void) __attribute__((weak));
+
+bool gemm_blas_comparable(void) {
+  static const char *const wide[] = {"SkylakeX", "Cooperlake", "Sapphirerapids", "Zen4", "Zen5"};
+  if (openblas_get_corename == 0 || strcmp(kernels_in_use()->name, "avx512") == 0) return true;
+  const char *core = openblas_get_corename();
+  for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+    if (strcasecmp(core, wide[i]) == 0) return false;
+  return true;
+}
 
 static int holders = 0;
 static int threads_before = 1;

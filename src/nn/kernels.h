@@ -11,14 +11,17 @@
 
 #include <stddef.h>
 
-/* A product c [m][n] of a, whose element (i, p) stands at a[i * a_row + p * a_step], and a packed b
- * [k][n]: c = a b + bias, bias [n] the same for every row or NULL; or, with `sum`, sum [m][n] += a b. */
+/* A product c [m][n], its rows c_row numbers apart, of a, whose element (i, p) stands at a[i * a_row + p * a_step],
+ * and a packed b [k][n]: c = a b + bias, bias [n] the same for every row or NULL; or, with `sum`, sum [m][n] += a b.
+ * A packed b is best aligned to 64 bytes: else every register of it comes from two lines of the cache. */
 typedef struct product_double {
   int m, n, k;
   const double *a;
   int a_row, a_step;
   const double *packed, *bias;
-  double *c, *sum;
+  double *c;
+  int c_row;
+  double *sum;
 } product_double;
 
 typedef struct product_single {
@@ -27,18 +30,24 @@ typedef struct product_single {
   int a_row, a_step;
   const float *packed, *bias;
   float *c;
+  int c_row;
   double *sum;
 } product_single;
 
-/* Functions for one kind of processor. Numbers of a packed b [k][n] whose element (p, j) stands at
- * b[p * row + j * column]: packed_*; softplus: h = log(1 + e^a), s = logistic(a), within 2 ulp; h may be NULL, which
+/* Where numbers are taken from: `count` rows of n, element (p, j) at b[p * row + j * column], which become rows
+ * `first` .. of a packed [k][n]. */
+typedef struct packing {
+  int n, k, first, count, row, column;
+} packing;
+
+/* Functions for one kind of processor. Numbers of a packed b [k][n]: packed_*; softplus: h = log(1 + e^a), s = logistic(a), within 2 ulp; h may be NULL, which
  * takes half the time. */
 typedef struct nn_kernels {
   const char *name;
   size_t (*packed_double)(int n, int k);
   size_t (*packed_single)(int n, int k);
-  void (*pack_double)(int n, int k, const double *b, int row, int column, double *packed);
-  void (*pack_single)(int n, int k, const float *b, int row, int column, float *packed);
+  void (*pack_double)(const packing *how, const double *b, double *packed);
+  void (*pack_single)(const packing *how, const float *b, float *packed);
   void (*product_double)(const product_double *product);
   void (*product_single)(const product_single *product);
   void (*softplus_double)(int count, const double *a, double *h, double *s);

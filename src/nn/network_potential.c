@@ -18,6 +18,9 @@ static const double *mlp_parameters(const network_potential *n) {
 
 static bool is_scaled(const network_potential *n) { return n->length != 1; }
 
+/* Are all bodies points? Then T is 1 / length. */
+static bool has_points_alone(const carom_system *s) { return s->point_count == s->body_count; }
+
 /* q = T x: c / length for centres, t + (1 / length - 1) c for tips. `x` itself where T is the
  * identity. */
 const double *network_inputs(const network_potential *n, int count, const double *x,
@@ -26,6 +29,11 @@ const double *network_inputs(const network_potential *n, int count, const double
   const carom_system *s = n->system;
   const int d = s->dimension;
   double *q = arena_doubles(scratch, count * s->coordinate_count), *to = q;
+  if (has_points_alone(s)) {
+    const double scale = 1 / n->length;
+    for (int i = 0; i < count * s->coordinate_count; i++) q[i] = x[i] * scale;
+    return q;
+  }
   for (int row = 0; row < count; row++)
     for (int b = 0; b < s->body_count; b++) {
       const double *centre = x;
@@ -41,6 +49,12 @@ static void inputs_vjp(const network_potential *n, int count, const double *q_ba
                        bool add) {
   const carom_system *s = n->system;
   const int d = s->dimension;
+  if (has_points_alone(s)) {
+    const double scale = 1 / n->length;
+    for (int i = 0; i < count * s->coordinate_count; i++)
+      x_bar[i] = (add ? x_bar[i] : 0) + q_bar[i] * scale;
+    return;
+  }
   for (int row = 0; row < count; row++)
     for (int b = 0; b < s->body_count; b++) {
       const int points = s->bodies[b].point_count;
@@ -71,7 +85,7 @@ static void network_value(const potential *self, const mechanics *m, int count, 
   arena_mark mark = arena_save(scratch);
   const double *q = network_inputs(n, count, x, scratch);
   mlp_double_value(&n->shape, mlp_parameters(n), count, q, value, scratch);
-  if (n->elastic_count > 0) elastic_term_value(n->system, n->parameters, count, x, value);
+  if (n->elastic_count > 0) elastic_term_value(n->system, n->parameters, count, x, value, scratch);
   to_energy(n, count, value);
   arena_restore(scratch, mark);
 }
@@ -96,7 +110,8 @@ static void network_gradient(const potential *self, const mechanics *m, int coun
     mlp_double_gradient(&n->shape, n->prepared, count, q, gradient, record, scratch);
   denormals_restore(before);
   if (is_scaled(n)) inputs_vjp(n, count, gradient, gradient, false);
-  if (n->elastic_count > 0) elastic_term_gradient(n->system, n->parameters, count, x, gradient);
+  if (n->elastic_count > 0)
+    elastic_term_gradient(n->system, n->parameters, count, x, gradient, scratch);
   to_energy(n, count * n->shape.input_size, gradient);
   arena_restore(scratch, mark);
 }
@@ -132,15 +147,14 @@ static void network_gradient_vjp(const potential *self, const mechanics *m, int 
   arena_mark mark = arena_save(scratch);
   const int size = count * n->shape.input_size;
   double *g = arena_doubles(scratch, size);
-  memcpy(g, gradient_bar, sizeof(double) * (size_t)size);
-  to_energy(n, size, g);
+  for (int i = 0; i < size; i++) g[i] = n->energy * gradient_bar[i];
   // what is not wanted of the few elastic parameters is computed all the same
   double *elastic_bar = parameters_bar;
   if (parameters_bar == NULL) elastic_bar = arena_zeros(scratch, 2 * n->elastic_count);
   perceptron_vjp(n, count, record, g, x_bar,
                  parameters_bar != NULL ? parameters_bar + 2 * n->elastic_count : NULL, scratch);
   if (n->elastic_count > 0)
-    elastic_term_gradient_vjp(n->system, n->parameters, count, x, g, x_bar, elastic_bar);
+    elastic_term_gradient_vjp(n->system, n->parameters, count, x, g, x_bar, elastic_bar, scratch);
   arena_restore(scratch, mark);
 }
 

@@ -354,7 +354,7 @@ carom_status velocity_network_allocate(velocity_network *n, bool single, carom_e
   const bool sees = has_objects(n) || seen_contacts(n) > 0;
   carom_status status = sees ? relation_graph_make(&n->graph, n->system, error) : CAROM_OK;
   if (status != CAROM_OK) return status;
-  n->prepared = size_allocate_zero(velocity_network_prepared_bytes(n, single), 1);
+  n->prepared = size_allocate_aligned(velocity_network_prepared_bytes(n, single), 1);
   if (n->prepared != NULL) return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a network of %zu parameters",
                    velocity_network_parameter_count(n));

@@ -1,8 +1,5 @@
 #include "physics/constraints.h"
 
-/* Pivot ratios below this are treated as a redundant constraint: its multiplier is held near 0. */
-static const double PIVOT_FLOOR = 1e-13;
-
 static inline double dot_d(const double *a, const double *b, int d) {
   double sum = a[0] * b[0] + a[1] * b[1];
   return d == 3 ? sum + a[2] * b[2] : sum;
@@ -98,7 +95,8 @@ double constraints_factor(const mechanics *m, int begin, int end, const double *
     double weight = metric == METRIC_INERTIAL ? link->inertial : link->geometric;
     place_block(s, link, weight, arm, factor);
   }
-  return envelope_factor_rows(&s->constraint_shape, factor, first_row, end_row, PIVOT_FLOOR);
+  return envelope_factor_rows(&s->constraint_shape, factor, first_row, end_row,
+                              CONSTRAINT_PIVOT_FLOOR);
 }
 
 void constraints_solve(const mechanics *m, int begin, int end, const double *factor, double *z) {

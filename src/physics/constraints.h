@@ -9,6 +9,9 @@
 
 #include "physics/mechanics.h"
 
+/* Pivot ratios below this are treated as a redundant constraint: its multiplier is held near 0. */
+static const double CONSTRAINT_PIVOT_FLOOR = 1e-13;
+
 /* arm [constraint_count][dimension] at x. */
 void constraints_arms(const mechanics *m, int begin, int end, const double *x, double *arm);
 

@@ -1,156 +1,194 @@
 #include "physics/dynamics.h"
 
 #include "base/vector.h"
-#include "physics/constraints.h"
+#include "physics/lane_mechanics.h"
+
+/* Without constraints states are computed one by one: there is nothing to share. */
+static bool is_free(const carom_system *s) { return s->constraint_count == 0; }
+
+static int factor_count(const carom_system *s) {
+  return s->row_count > 0 ? s->constraint_shape.start[s->row_count] : 0;
+}
 
 size_t dynamics_record_bytes(const mechanics *m) {
   const carom_system *s = m->system;
-  size_t factor = s->row_count > 0 ? (size_t)s->constraint_shape.start[s->row_count] : 0;
-  return sizeof(double) * ((size_t)s->constraint_count * (size_t)s->dimension + factor +
-                           2 * (size_t)s->row_count + 3 * (size_t)s->coordinate_count);
+  const size_t coordinates = (size_t)s->coordinate_count * (is_free(s) ? 1 : 4);
+  return sizeof(lanes) * ((size_t)s->constraint_count * (size_t)s->dimension +
+                          (size_t)factor_count(s) + 2 * (size_t)s->row_count + coordinates);
 }
 
 dynamics_record dynamics_record_make(const mechanics *m, arena *memory) {
   const carom_system *s = m->system;
-  return (dynamics_record){
-      .arm = arena_doubles(memory, s->constraint_count * s->dimension),
-      .factor =
-          arena_doubles(memory, s->row_count > 0 ? s->constraint_shape.start[s->row_count] : 0),
-      .lambda = arena_doubles(memory, s->row_count),
-      .velocity = arena_doubles(memory, s->coordinate_count),
-      .acceleration = arena_doubles(memory, s->coordinate_count),
-      .b = arena_doubles(memory, s->row_count),
-      .force = arena_doubles(memory, s->coordinate_count),
-  };
+  dynamics_record r = {.force = lanes_array(memory, s->coordinate_count)};
+  if (is_free(s)) return r;
+  r.arm = lanes_array(memory, s->constraint_count * s->dimension);
+  r.factor = lanes_array(memory, factor_count(s));
+  r.lambda = lanes_array(memory, s->row_count);
+  r.v = lanes_array(memory, s->coordinate_count);
+  r.velocity = lanes_array(memory, s->coordinate_count);
+  r.acceleration = lanes_array(memory, s->coordinate_count);
+  r.b = lanes_array(memory, s->row_count);
+  return r;
+}
+
+/* x' = v, v' = -M^-1 g */
+static void eval_free(const mechanics *m, int count, const double *v, const double *gradient,
+                      double *velocity, double *acceleration, double *force) {
+  const int size = m->system->coordinate_count;
+  vector_copy(velocity, v, count * size);
+  for (int i = 0; i < count * size; i++) force[i] = -gradient[i];
+  for (int k = 0; k < count; k++) mass_inverse(m, force + k * size, acceleration + k * size);
+}
+
+static void eval_free_vjp(const mechanics *m, int count, const double *force,
+                          const double *velocity_bar, const double *acceleration_bar, double *v_bar,
+                          double *gradient_bar, double *theta_bar) {
+  const int size = m->system->coordinate_count;
+  for (int k = 0; k < count; k++) {
+    mass_inverse(m, acceleration_bar + k * size, gradient_bar + k * size);
+    mass_inverse_vjp(m, acceleration_bar + k * size, force + k * size, theta_bar);
+  }
+  for (int i = 0; i < count * size; i++) gradient_bar[i] = -gradient_bar[i];
+  for (int i = 0; i < count * size; i++) v_bar[i] += velocity_bar[i];
 }
 
 /* Hamiltonian: b = K^-1 J v, velocity = v - M^-1 J' b, force += B(v)' b */
-static void project_velocity(const mechanics *m, const double *v, dynamics_record *r,
-                             arena *scratch) {
+static void project_velocity(const mechanics *m, dynamics_record *r, arena *scratch) {
   const carom_system *s = m->system;
-  int all = s->constraint_count;
-  double *impulse = arena_zeros(scratch, s->coordinate_count);
-  constraints_apply(m, 0, all, r->arm, v, r->b);
-  constraints_solve(m, 0, all, r->factor, r->b);
-  constraints_apply_transpose(m, 0, all, r->arm, r->b, impulse);
-  mass_inverse(m, impulse, impulse);
-  for (int i = 0; i < s->coordinate_count; i++) r->velocity[i] = v[i] - impulse[i];
-  constraints_curvature_transpose(m, 1, v, r->b, r->force);
+  lanes *impulse = lanes_array(scratch, s->coordinate_count);
+  lanes_clear(impulse, s->coordinate_count);
+  lane_apply(m, r->arm, r->v, r->b);
+  lane_solve(m, r->factor, r->b);
+  lane_apply_transpose(m, r->arm, r->b, impulse);
+  lane_mass_inverse(m, impulse, impulse);
+  for (int i = 0; i < s->coordinate_count; i++) r->velocity[i] = r->v[i] - impulse[i];
+  lane_curvature_transpose(m, 1, r->v, r->b, r->force);
 }
 
-void dynamics_eval(const mechanics *m, carom_dynamics kind, const double *x, const double *v,
-                   const double *gradient, dynamics_record *r, arena *scratch) {
+void dynamics_eval(const mechanics *m, carom_dynamics kind, int count, const double *x,
+                   const double *v, const double *gradient, double *velocity, double *acceleration,
+                   dynamics_record *r, arena *scratch) {
   const carom_system *s = m->system;
-  int size = s->coordinate_count;
-  int all = s->constraint_count;
-  vector_copy(r->velocity, v, size);
-  for (int i = 0; i < size; i++) r->force[i] = -gradient[i];
-  if (all == 0) {
-    mass_inverse(m, r->force, r->acceleration);
+  const int size = s->coordinate_count;
+  if (is_free(s)) {
+    eval_free(m, count, v, gradient, velocity, acceleration, (double *)r->force);
     return;
   }
   arena_mark mark = arena_save(scratch);
-  constraints_arms(m, 0, all, x, r->arm);
-  constraints_factor(m, 0, all, r->arm, METRIC_INERTIAL, r->factor);
-  if (kind == CAROM_HAMILTONIAN) project_velocity(m, v, r, scratch);
+  lanes *place = lanes_array(scratch, size);
+  lanes_load(count, size, x, place);
+  lanes_load(count, size, v, r->v);
+  lanes_load(count, size, gradient, r->force);
+  for (int i = 0; i < size; i++) r->velocity[i] = r->v[i];
+  for (int i = 0; i < size; i++) r->force[i] = -r->force[i];
+  lane_arms(m, place, r->arm);
+  lane_factor(m, r->arm, r->factor);
+  if (kind == CAROM_HAMILTONIAN) project_velocity(m, r, scratch);
 
   // lambda = K^-1 (-J M^-1 force - B(v) x')
-  double *curvature = arena_doubles(scratch, s->row_count);
-  mass_inverse(m, r->force, r->acceleration);
-  constraints_apply(m, 0, all, r->arm, r->acceleration, r->lambda);
-  constraints_curvature(m, v, r->velocity, curvature);
+  lanes *curvature = lanes_array(scratch, s->row_count);
+  lane_mass_inverse(m, r->force, r->acceleration);
+  lane_apply(m, r->arm, r->acceleration, r->lambda);
+  lane_curvature(m, r->v, r->velocity, curvature);
   for (int i = 0; i < s->row_count; i++) r->lambda[i] = -r->lambda[i] - curvature[i];
-  constraints_solve(m, 0, all, r->factor, r->lambda);
+  lane_solve(m, r->factor, r->lambda);
 
   // v' = M^-1 (force + J' lambda)
-  constraints_apply_transpose(m, 0, all, r->arm, r->lambda, r->force);
-  mass_inverse(m, r->force, r->acceleration);
+  lane_apply_transpose(m, r->arm, r->lambda, r->force);
+  lane_mass_inverse(m, r->force, r->acceleration);
+  lanes_store(count, size, r->velocity, velocity);
+  lanes_store(count, size, r->acceleration, acceleration);
   arena_restore(scratch, mark);
 }
 
+/* Cotangents of LANES states. */
+typedef struct lane_bars {
+  lanes *velocity, *x, *v; /* [D] of x', of the state */
+  double *theta;
+} lane_bars;
+
 /* The reverse of project_velocity. `force_bar` is the cotangent of B(v)' b. */
-static void project_velocity_vjp(const mechanics *m, const double *v, const dynamics_record *r,
-                                 const double *velocity_bar, const double *force_bar, double *x_bar,
-                                 double *v_bar, double *theta_bar, arena *scratch) {
+static void project_velocity_vjp(const mechanics *m, const dynamics_record *r,
+                                 const lanes *force_bar, const lane_bars *bars, arena *scratch) {
   const carom_system *s = m->system;
-  int size = s->coordinate_count;
-  int all = s->constraint_count;
+  const int size = s->coordinate_count;
 
   // in the forward pass this was force += B(v)' b, so now with y = force_bar:
   // b_bar = B(v) y, v_bar += B(y)' b
-  double *b_bar = arena_doubles(scratch, s->row_count);
-  constraints_curvature(m, v, force_bar, b_bar);
-  constraints_curvature_transpose(m, 1, force_bar, r->b, v_bar);
+  lanes *b_bar = lanes_array(scratch, s->row_count);
+  lane_curvature(m, r->v, force_bar, b_bar);
+  lane_curvature_transpose(m, 1, force_bar, r->b, bars->v);
 
   // velocity = v - M^-1 J' b
-  double *u = arena_doubles(scratch, size);
-  double *rows = arena_doubles(scratch, s->row_count);
-  mass_inverse(m, velocity_bar, u);
-  constraints_apply(m, 0, all, r->arm, u, rows);
+  lanes *u = lanes_array(scratch, size), *rows = lanes_array(scratch, s->row_count);
+  lane_mass_inverse(m, bars->velocity, u);
+  lane_apply(m, r->arm, u, rows);
   for (int i = 0; i < s->row_count; i++) b_bar[i] -= rows[i];
 
   // b = K^-1 J v: kappa = K^-1 b_bar; v_bar += J' kappa; all Jacobian terms together are
   // kappa (x) velocity - b (x) M^-1 (velocity_bar + J' kappa), all mass terms
   // -(velocity_bar + J' kappa)' dM^-1 (J' b)
-  constraints_solve(m, 0, all, r->factor, b_bar);
-  double *push = arena_doubles(scratch, size);
-  double *impulse = arena_zeros(scratch, size);
-  vector_copy(push, velocity_bar, size);
-  constraints_apply_transpose(m, 0, all, r->arm, b_bar, push);
-  for (int i = 0; i < size; i++) v_bar[i] += push[i];
-  constraints_apply_transpose(m, 0, all, r->arm, r->b, impulse);
-  mass_inverse(m, push, u);
-  constraints_bilinear_vjp(m, 0, all, 1, b_bar, r->velocity, x_bar);
-  constraints_bilinear_vjp(m, 0, all, -1, r->b, u, x_bar);
+  lane_solve(m, r->factor, b_bar);
+  lanes *push = lanes_array(scratch, size), *impulse = lanes_array(scratch, size);
+  lanes_clear(impulse, size);
+  for (int i = 0; i < size; i++) push[i] = bars->velocity[i];
+  lane_apply_transpose(m, r->arm, b_bar, push);
+  for (int i = 0; i < size; i++) bars->v[i] += push[i];
+  lane_apply_transpose(m, r->arm, r->b, impulse);
+  lane_mass_inverse(m, push, u);
+  lane_curvature_transpose(m, 1, r->velocity, b_bar, bars->x);
+  lane_curvature_transpose(m, -1, u, r->b, bars->x);
   for (int i = 0; i < size; i++) push[i] = -push[i];
-  mass_inverse_vjp(m, push, impulse, theta_bar);
+  lane_mass_inverse_vjp(m, push, impulse, bars->theta);
 }
 
-void dynamics_eval_vjp(const mechanics *m, carom_dynamics kind, const double *v,
-                       const dynamics_record *r, const double *velocity_bar,
-                       const double *acceleration_bar, double *x_bar, double *v_bar,
-                       double *gradient_bar, double *theta_bar, arena *scratch) {
+void dynamics_eval_vjp(const mechanics *m, carom_dynamics kind, int count, const dynamics_record *r,
+                       const double *velocity_bar, const double *acceleration_bar, double *x_bar,
+                       double *v_bar, double *gradient_bar, double *theta_bar, arena *scratch) {
   const carom_system *s = m->system;
-  int size = s->coordinate_count;
-  int all = s->constraint_count;
-  if (all == 0) {
-    // v' = -M^-1 g, x' = v
-    mass_inverse(m, acceleration_bar, gradient_bar);
-    for (int i = 0; i < size; i++) gradient_bar[i] = -gradient_bar[i];
-    for (int i = 0; i < size; i++) v_bar[i] += velocity_bar[i];
-    mass_inverse_vjp(m, acceleration_bar, r->force, theta_bar);
+  const int size = s->coordinate_count;
+  if (is_free(s)) {
+    eval_free_vjp(m, count, (const double *)r->force, velocity_bar, acceleration_bar, v_bar,
+                  gradient_bar, theta_bar);
     return;
   }
   arena_mark mark = arena_save(scratch);
+  lane_bars bars = {.velocity = lanes_array(scratch, size),
+                    .x = lanes_array(scratch, size),
+                    .v = lanes_array(scratch, size),
+                    .theta = theta_bar};
+  lanes_load_cotangents(count, size, velocity_bar, bars.velocity);
+  lanes_clear(bars.x, size);
+  lanes_clear(bars.v, size);
 
   // kappa = K^-1 J M^-1 a_bar, the cotangent of lambda's right-hand side;
   // u = M^-1 (a_bar - J' kappa)
-  double *kappa = arena_doubles(scratch, s->row_count);
-  double *push = arena_doubles(scratch, size);
-  double *u = arena_doubles(scratch, size);
-  mass_inverse(m, acceleration_bar, u);
-  constraints_apply(m, 0, all, r->arm, u, kappa);
-  constraints_solve(m, 0, all, r->factor, kappa);
+  lanes *kappa = lanes_array(scratch, s->row_count);
+  lanes *push = lanes_array(scratch, size), *u = lanes_array(scratch, size);
+  lanes_load_cotangents(count, size, acceleration_bar, push);
+  lane_mass_inverse(m, push, u);
+  lane_apply(m, r->arm, u, kappa);
+  lane_solve(m, r->factor, kappa);
   for (int i = 0; i < s->row_count; i++) kappa[i] = -kappa[i];
-  vector_copy(push, acceleration_bar, size);
-  constraints_apply_transpose(m, 0, all, r->arm, kappa, push);
-  mass_inverse(m, push, u);
+  lane_apply_transpose(m, r->arm, kappa, push);
+  lane_mass_inverse(m, push, u);
 
   // the Jacobian terms of J' lambda, J M^-1 g and K add up to lambda (x) u - kappa (x) v', those of
   // M^-1 to (a_bar - J' kappa)' dM^-1 force; kappa has its sign turned here
-  constraints_bilinear_vjp(m, 0, all, 1, r->lambda, u, x_bar);
-  constraints_bilinear_vjp(m, 0, all, 1, kappa, r->acceleration, x_bar);
-  mass_inverse_vjp(m, push, r->force, theta_bar);
-  for (int i = 0; i < size; i++) gradient_bar[i] = -u[i];
+  lane_curvature_transpose(m, 1, u, r->lambda, bars.x);
+  lane_curvature_transpose(m, 1, r->acceleration, kappa, bars.x);
+  lane_mass_inverse_vjp(m, push, r->force, theta_bar);
 
   // -kappa' B(v) x', bilinear in v and x'
-  double *total_velocity_bar = arena_doubles(scratch, size);
-  vector_copy(total_velocity_bar, velocity_bar, size);
-  constraints_curvature_transpose(m, 1, r->velocity, kappa, v_bar);
-  constraints_curvature_transpose(m, 1, v, kappa, total_velocity_bar);
+  lane_curvature_transpose(m, 1, r->velocity, kappa, bars.v);
+  lane_curvature_transpose(m, 1, r->v, kappa, bars.velocity);
   if (kind == CAROM_HAMILTONIAN)
-    project_velocity_vjp(m, v, r, total_velocity_bar, u, x_bar, v_bar, theta_bar, scratch);
+    project_velocity_vjp(m, r, u, &bars, scratch);
   else
-    for (int i = 0; i < size; i++) v_bar[i] += total_velocity_bar[i];
+    for (int i = 0; i < size; i++) bars.v[i] += bars.velocity[i];
+  for (int i = 0; i < size; i++) u[i] = -u[i];
+  lanes_store(count, size, u, gradient_bar);
+  lanes_add(count, size, bars.x, x_bar);
+  lanes_add(count, size, bars.v, v_bar);
   arena_restore(scratch, mark);
 }

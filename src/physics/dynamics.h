@@ -1,4 +1,4 @@
-/* The equations of motion between contacts, and their derivative, for one state.
+/* The equations of motion between contacts, and their derivative, for up to LANES states at once (lanes.h).
  *
  * With g = grad V, J = J_E, K = J M^-1 J', B(v) = D_x (J v):
  *
@@ -18,31 +18,37 @@
 #ifndef CAROM_PHYSICS_DYNAMICS_H
 #define CAROM_PHYSICS_DYNAMICS_H
 
+#include "physics/lanes.h"
 #include "physics/mechanics.h"
 
-/* What the derivative needs of one evaluation. */
+/* What the derivative needs of one evaluation of LANES states. */
 typedef struct dynamics_record {
-  double *arm;          /* [constraint_count][dimension] */
-  double *factor;       /* of K */
-  double *lambda;       /* [row_count] */
-  double *velocity;     /* [D] x' */
-  double *acceleration; /* [D] v' */
-  double *b;            /* [row_count] Hamiltonian only */
-  double *force;        /* [D] J' lambda - g (+ B' b) = M v' */
+  lanes *arm;          /* [constraint_count][dimension] */
+  lanes *factor;       /* of K */
+  lanes *lambda;       /* [row_count] */
+  lanes *v;            /* [D] */
+  lanes *velocity;     /* [D] x' */
+  lanes *acceleration; /* [D] v' */
+  lanes *b;            /* [row_count] Hamiltonian only */
+  lanes *force; /* [D] J' lambda - g (+ B' b) = M v'; without constraints [count][D] numbers */
 } dynamics_record;
+
+/* How many records `count` states need. */
+static inline int dynamics_record_count(int count) { return (count + LANES - 1) / LANES; }
 
 dynamics_record dynamics_record_make(const mechanics *m, arena *memory);
 
 /* Bytes of its arrays. */
 size_t dynamics_record_bytes(const mechanics *m);
 
-/* Fills `record` (its velocity and acceleration are the result) from x, v, gradient [D]. */
-void dynamics_eval(const mechanics *m, carom_dynamics kind, const double *x, const double *v,
-                   const double *gradient, dynamics_record *record, arena *scratch);
+/* velocity, acceleration [count][D] and `record` from x, v, gradient [count][D], count 1 .. LANES. */
+void dynamics_eval(const mechanics *m, carom_dynamics kind, int count, const double *x,
+                   const double *v, const double *gradient, double *velocity, double *acceleration,
+                   dynamics_record *record, arena *scratch);
 
-/* From the cotangents of x' and v': v_bar +=, x_bar +=, theta_bar += (masses and moments) and
+/* From the cotangents [count][D] of x' and v': v_bar +=, x_bar +=, theta_bar += (masses and moments) and
  * gradient_bar = (overwritten). */
-void dynamics_eval_vjp(const mechanics *m, carom_dynamics kind, const double *v,
+void dynamics_eval_vjp(const mechanics *m, carom_dynamics kind, int count,
                        const dynamics_record *record, const double *velocity_bar,
                        const double *acceleration_bar, double *x_bar, double *v_bar,
                        double *gradient_bar, double *theta_bar, arena *scratch);

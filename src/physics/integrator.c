@@ -51,8 +51,10 @@ static size_t potential_bytes(const integrator *in, int capacity) {
 size_t step_record_bytes(const integrator *in, int capacity) {
   size_t stages = (size_t)tableau_of(in->method)->stage_count;
   size_t state = (size_t)in->mechanics->system->coordinate_count * sizeof(double);
-  size_t sample = 2 * state + sizeof(dynamics_record) + dynamics_record_bytes(in->mechanics);
-  size_t stage = size_add(size_multiply((size_t)capacity, sample), 3 * sizeof(void *));
+  size_t record = sizeof(dynamics_record) + dynamics_record_bytes(in->mechanics);
+  size_t records = size_multiply((size_t)dynamics_record_count(capacity), record);
+  size_t stage = size_add(size_multiply((size_t)capacity, 4 * state), 5 * sizeof(void *));
+  stage = size_add(stage, records);
   size_t gradient = size_add(potential_bytes(in, capacity), sizeof(void *));
   size_t point = takes_secants(in) ? size_multiply((size_t)capacity, state) : 0;
   size_t substep =
@@ -67,6 +69,8 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
   step_record record = {.capacity = capacity, .stage_count = stage_count};
   record.x = ARENA_ARRAY(memory, double *, stage_count);
   record.v = ARENA_ARRAY(memory, double *, stage_count);
+  record.kx = ARENA_ARRAY(memory, double *, stage_count);
+  record.kv = ARENA_ARRAY(memory, double *, stage_count);
   record.dynamics = ARENA_ARRAY(memory, dynamics_record *, stage_count);
   record.potential = ARENA_ARRAY(memory, void *, gradients);
   record.point = ARENA_ARRAY(memory, double *, in->substeps);
@@ -74,8 +78,11 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
   for (int s = 0; s < stage_count; s++) {
     record.x[s] = arena_doubles(memory, size);
     record.v[s] = arena_doubles(memory, size);
-    record.dynamics[s] = ARENA_ARRAY(memory, dynamics_record, capacity);
-    for (int i = 0; i < capacity; i++)
+    record.kx[s] = arena_doubles(memory, size);
+    record.kv[s] = arena_doubles(memory, size);
+    const int records = dynamics_record_count(capacity);
+    record.dynamics[s] = ARENA_ARRAY(memory, dynamics_record, records);
+    for (int i = 0; i < records; i++)
       record.dynamics[s][i] = dynamics_record_make(in->mechanics, memory);
   }
   for (int g = 0; g < gradients; g++)
@@ -87,6 +94,21 @@ step_record step_record_make(const integrator *in, int capacity, arena *memory) 
 
 static void add_scaled(double *y, double a, const double *x, int count) {
   for (int i = 0; i < count; i++) y[i] += a * x[i];
+}
+
+/* to = from + sum_r scale_r k_r, 0 to 4 of them, in their order, in one pass over memory; to may be from */
+static void advance(double *to, const double *from, int terms, const double *scale,
+                    double *const *k, int count) {
+  if (terms == 0 && to != from) vector_copy(to, from, count);
+#define SUM(n)                                               \
+  if (terms == n)                                            \
+    for (int i = 0; i < count; i++) {                        \
+      double sum = from[i];                                  \
+      for (int r = 0; r < n; r++) sum += scale[r] * k[r][i]; \
+      to[i] = sum;                                           \
+    }
+  SUM(1) SUM(2) SUM(3) SUM(4)
+#undef SUM
 }
 
 /* The potential's gradient [count][D] at x, its record the given one of the step's. */
@@ -110,10 +132,11 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
                    c->u + (size_t)i * c->stride, gradient + i * d_size);
   for (int i = 0; in->mechanics->drags && i < count; i++)
     drag_apply(in->mechanics, record->v[stage] + i * d_size, gradient + i * d_size);
-  for (int i = 0; i < count; i++)
-    dynamics_eval(in->mechanics, in->dynamics, record->x[stage] + i * d_size,
-                  record->v[stage] + i * d_size, gradient + i * d_size, &record->dynamics[stage][i],
-                  scratch);
+  for (int i = 0; i < count; i += LANES)
+    dynamics_eval(in->mechanics, in->dynamics, count - i < LANES ? count - i : LANES,
+                  record->x[stage] + i * d_size, record->v[stage] + i * d_size,
+                  gradient + i * d_size, record->kx[stage] + i * d_size,
+                  record->kv[stage] + i * d_size, &record->dynamics[stage][i / LANES], scratch);
   if (record->watch != NULL) record->watch->dynamics += stopwatch_read(record->watch) - start;
 }
 
@@ -121,12 +144,10 @@ static void evaluate_stage(const integrator *in, int count, step_record *record,
 static void place_point(const integrator *in, int count, step_record *record, int substep,
                         int first_stage) {
   int size = in->mechanics->system->coordinate_count;
-  double ch = SECANT_NODE * in->dt / in->substeps, *y = record->point[substep];
-  vector_copy(y, record->x[first_stage], count * size);
-  for (int i = 0; i < count; i++) {
-    add_scaled(y + i * size, ch, record->dynamics[first_stage][i].velocity, size);
-    add_scaled(y + i * size, ch * ch / 2, record->dynamics[first_stage][i].acceleration, size);
-  }
+  double ch = SECANT_NODE * in->dt / in->substeps;
+  const double scale[2] = {ch, ch * ch / 2};
+  double *k[2] = {record->kx[first_stage], record->kv[first_stage]};
+  advance(record->point[substep], record->x[first_stage], 2, scale, k, count * size);
 }
 
 /* The gradient that stage s of a substep takes. secant [2]: the gradients of rk4-secant, filled at the first
@@ -146,17 +167,19 @@ static void stage_gradient(const integrator *in, int count, step_record *record,
     evaluate_gradient(in, count, record, index + 1, record->point[substep], secant[1], scratch);
   }
   double share = secant_share(t, s);
-  vector_copy(gradient, secant[0], total);
-  for (int i = 0; s > 0 && i < total; i++) gradient[i] += share * (secant[1][i] - secant[0][i]);
+  if (s == 0) vector_copy(gradient, secant[0], total);
+  for (int i = 0; s > 0 && i < total; i++)
+    gradient[i] = secant[0][i] + share * (secant[1][i] - secant[0][i]);
 }
 
 /* The end of a substep of symplectic Euler, from its only stage:
  *   v1 = v + h k_v,  x1 = x + h (v1 + k_x - v),
  * where k_x - v is what the projection of Hamiltonian dynamics changed. */
-static void finish_symplectic(double h, int size, const dynamics_record *k, double *x, double *v) {
-  for (int j = 0; j < size; j++) {
-    double correction = k->velocity[j] - v[j];
-    v[j] += h * k->acceleration[j];
+static void finish_symplectic(double h, int total, const double *kx, const double *kv, double *x,
+                              double *v) {
+  for (int j = 0; j < total; j++) {
+    double correction = kx[j] - v[j];
+    v[j] += h * kv[j];
     x[j] += h * (v[j] + correction);
   }
 }
@@ -165,19 +188,16 @@ static void finish_symplectic(double h, int size, const dynamics_record *k, doub
 static void finish_substep(const integrator *in, int count, const step_record *record,
                            int first_stage, double *x, double *v) {
   const tableau *t = tableau_of(in->method);
-  int size = in->mechanics->system->coordinate_count;
+  int total = count * in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
-  for (int i = 0; i < count; i++) {
-    if (in->method == CAROM_SYMPLECTIC_EULER) {
-      finish_symplectic(h, size, &record->dynamics[first_stage][i], x + i * size, v + i * size);
-      continue;
-    }
-    for (int s = 0; s < t->stage_count; s++) {
-      const dynamics_record *k = &record->dynamics[first_stage + s][i];
-      add_scaled(x + i * size, t->weight[s] * h, k->velocity, size);
-      add_scaled(v + i * size, t->weight[s] * h, k->acceleration, size);
-    }
+  if (in->method == CAROM_SYMPLECTIC_EULER) {
+    finish_symplectic(h, total, record->kx[first_stage], record->kv[first_stage], x, v);
+    return;
   }
+  double scale[4];
+  for (int s = 0; s < t->stage_count; s++) scale[s] = t->weight[s] * h;
+  advance(x, x, t->stage_count, scale, record->kx + first_stage, total);
+  advance(v, v, t->stage_count, scale, record->kv + first_stage, total);
 }
 
 /* z_s = z + h sum_{r<s} advance_sr k_r,  k_s = f(z_s) */
@@ -190,14 +210,10 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
   for (int g = 0; takes_secants(in) && g < 2; g++) secant[g] = arena_doubles(scratch, count * size);
   for (int s = 0; s < t->stage_count; s++) {
     int stage = first_stage + s;
-    vector_copy(record->x[stage], x, count * size);
-    vector_copy(record->v[stage], v, count * size);
-    for (int i = 0; i < count; i++)
-      for (int r = 0; r < s; r++) {
-        const dynamics_record *before = &record->dynamics[first_stage + r][i];
-        add_scaled(record->x[stage] + i * size, t->advance[s][r] * h, before->velocity, size);
-        add_scaled(record->v[stage] + i * size, t->advance[s][r] * h, before->acceleration, size);
-      }
+    double scale[3];
+    for (int r = 0; r < s; r++) scale[r] = t->advance[s][r] * h;
+    advance(record->x[stage], x, s, scale, record->kx + first_stage, count * size);
+    advance(record->v[stage], v, s, scale, record->kv + first_stage, count * size);
     stage_gradient(in, count, record, index, s, secant, gradient, scratch);
     evaluate_stage(in, count, record, stage, gradient, scratch);
   }
@@ -238,9 +254,9 @@ static void evaluate_stage_vjp(const integrator *in, int count, const step_recor
                                double *gradient_bar, arena *scratch) {
   int size = in->mechanics->system->coordinate_count;
   double start = stopwatch_read(record->watch);
-  for (int i = 0; i < count; i++)
-    dynamics_eval_vjp(in->mechanics, in->dynamics, record->v[stage] + i * size,
-                      &record->dynamics[stage][i], kx_bar + i * size, kv_bar + i * size,
+  for (int i = 0; i < count; i += LANES)
+    dynamics_eval_vjp(in->mechanics, in->dynamics, count - i < LANES ? count - i : LANES,
+                      &record->dynamics[stage][i / LANES], kx_bar + i * size, kv_bar + i * size,
                       sx_bar + i * size, sv_bar + i * size, gradient_bar + i * size, theta_bar,
                       scratch);
   const step_controls *c = &record->controls;
@@ -260,10 +276,9 @@ static void add_length_cotangent(const integrator *in, int count, const step_rec
                                  double *bar) {
   int size = in->mechanics->system->coordinate_count;
   for (int i = 0; bar != NULL && i < count; i++) {
-    const dynamics_record *k = &record->dynamics[stage][i];
     double sum = 0;
     for (int j = i * size; j < (i + 1) * size; j++)
-      sum += k->velocity[j - i * size] * x_bar[j] + k->acceleration[j - i * size] * v_bar[j];
+      sum += record->kx[stage][j] * x_bar[j] + record->kv[stage][j] * v_bar[j];
     bar[i] += weight * sum;
   }
 }
@@ -321,10 +336,11 @@ static void finish_substep_vjp(const integrator *in, int count, const step_recor
   int total = count * in->mechanics->system->coordinate_count;
   double h = in->dt / in->substeps;
   for (int s = 0; s < t->stage_count; s++) {
-    bars->kx[s] = arena_zeros(scratch, total);
-    bars->kv[s] = arena_zeros(scratch, total);
-    add_scaled(bars->kx[s], t->weight[s] * h, bars->x, total);
-    add_scaled(bars->kv[s], t->weight[s] * h, bars->v, total);
+    bars->kx[s] = arena_doubles(scratch, total);
+    bars->kv[s] = arena_doubles(scratch, total);
+    const double scale = t->weight[s] * h;
+    for (int i = 0; i < total; i++) bars->kx[s][i] = scale * bars->x[i];
+    for (int i = 0; i < total; i++) bars->kv[s][i] = scale * bars->v[i];
     add_length_cotangent(in, count, record, first_stage + s, t->weight[s], bars->x, bars->v,
                          bars->h);
   }

@@ -38,7 +38,9 @@ typedef struct step_record {
   int stage_count; /* substeps * stages of the method */
   double **x;      /* [stage_count] states [capacity][D] at which a stage evaluates */
   double **v;
-  dynamics_record **dynamics; /* [stage_count][capacity] */
+  double **kx; /* [stage_count] x', v' [capacity][D] there */
+  double **kv;
+  dynamics_record **dynamics; /* [stage_count], one for each LANES states */
   void **potential;           /* records of the potential's gradients, one after the other */
   double **point;         /* [substeps][capacity][D] where rk4-secant takes its second gradient */
   step_controls controls; /* none unless set */

@@ -234,7 +234,15 @@ void mass_inverse_assembly(const mechanics *m, const assembly *a, const double *
 }
 
 void mass_inverse(const mechanics *m, const double *force, double *out) {
-  for (int i = 0; i < m->system->body_count; i++) mass_inverse_body(m, i, force, out);
+  const carom_system *s = m->system;
+  const int d = s->dimension;
+  for (int b = 0; b < s->body_count; b++) {
+    const int at = s->bodies[b].first_point * d;
+    if (s->bodies[b].rigid)
+      mass_inverse_body(m, b, force, out);
+    else // here, for the sake of long ropes
+      for (int i = at; i < at + d; i++) out[i] = force[i] * m->inverse_mass[b];
+  }
 }
 
 void mass_apply_body(const mechanics *m, int body_index, const double *velocity, double *out) {
@@ -301,6 +309,16 @@ void mass_inverse_assembly_vjp(const mechanics *m, const assembly *a, const doub
 
 void mass_inverse_vjp(const mechanics *m, const double *left, const double *right,
                       double *theta_bar) {
-  for (int i = 0; i < m->system->body_count; i++)
-    mass_inverse_body_vjp(m, i, left, right, theta_bar);
+  const carom_system *s = m->system;
+  const int d = s->dimension;
+  for (int b = 0; b < s->body_count; b++) {
+    if (s->bodies[b].rigid) {
+      mass_inverse_body_vjp(m, b, left, right, theta_bar);
+      continue;
+    }
+    double whole = 0;
+    const int at = s->bodies[b].first_point * d;
+    for (int i = at; i < at + d; i++) whole += left[i] * right[i];
+    theta_bar[s->segments[CAROM_LOG_MASS].offset + b] -= m->inverse_mass[b] * whole;
+  }
 }
