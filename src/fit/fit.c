@@ -485,7 +485,9 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
                           .pieces = sh->piece_count,
                           .iterations = fit->minimiser.iterations,
                           .report = sh->report};
-  unknowns_put(&fit->unknowns, fit->minimiser.q, fit->theta, &r->scale, r->shift);
+  unknowns_put(&fit->unknowns, fit->minimiser.q, fit->theta, &sh->measure);
+  r->scale = sh->measure.scale;
+  memcpy(r->shift, sh->measure.shift, sizeof r->shift);
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
     int64_t count = sh->sums.count[c];
     r->channels[c] =

@@ -122,10 +122,7 @@ static carom_status run_batch(forecast *f, const double *theta, int begin, int c
   return status;
 }
 
-carom_status forecast_run(forecast *f, const double *theta, double scale, const double *shift,
-                          double *residuals, carom_error *error) {
-  f->measure.scale = scale;
-  memcpy(f->measure.shift, shift, sizeof f->measure.shift);
+carom_status forecast_run(forecast *f, const double *theta, double *residuals, carom_error *error) {
   carom_status status = CAROM_OK;
   for (int at = 0; at < f->count && status == CAROM_OK; at += BATCH) {
     int count = f->count - at < BATCH ? f->count - at : BATCH;

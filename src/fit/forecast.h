@@ -29,9 +29,8 @@ carom_status forecast_init(forecast *f, const carom_system *system,
 void forecast_free(forecast *f);
 
 /* Residuals [place[count]] of states 1, 2, ... of all trajectories: for each body its place (`dimension`
- * numbers), and for a rigid one its turn (1 or 3). CAROM_NUMERICAL_FAILURE where a motion cannot be computed. */
-carom_status forecast_run(forecast *f, const double *theta, double scale, const double *shift,
-                          double *residuals, carom_error *error);
+ * numbers), and for a rigid one its turn (1 or 3), seen as f->measure says. CAROM_NUMERICAL_FAILURE where a motion cannot be computed. */
+carom_status forecast_run(forecast *f, const double *theta, double *residuals, carom_error *error);
 
 /* Mean distance of bodies and mean angle of trajectory i over its states, from residuals. */
 void forecast_errors(const forecast *f, const double *residuals, int i, double *position,

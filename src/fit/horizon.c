@@ -47,10 +47,9 @@ static double mean_loss(const cloud *c, const double *residuals) {
 /* The loss at q, infinite where motion cannot be computed. */
 static carom_status predict(cloud *c, const double *q, double *residuals, double *loss,
                             carom_error *error) {
-  double scale = 1, shift[3] = {0, 0, 0};
   carom_parameters_default(c->fit->system, c->theta);
-  unknowns_put(&c->fit->unknowns, q, c->theta, &scale, shift);
-  carom_status status = forecast_run(&c->forecast, c->theta, scale, shift, residuals, error);
+  unknowns_put(&c->fit->unknowns, q, c->theta, &c->forecast.measure);
+  carom_status status = forecast_run(&c->forecast, c->theta, residuals, error);
   *loss = INFINITY;
   if (status == CAROM_NUMERICAL_FAILURE || status == CAROM_INVALID_DATA) return CAROM_OK;
   if (status == CAROM_OK) *loss = mean_loss(c, residuals);

@@ -33,13 +33,14 @@ static carom_status predict_all(const carom_fit *fit, carom_fit *loaded, forecas
       forecast_init(f, fit->system, &fit->simulation, loaded->data, loaded->clean,
                     first_runs(loaded), loaded->run_first, loaded->run_states, 0, error);
   if (status != CAROM_OK) return status;
+  measure_as(&f->measure, &fit->shooting.measure);
   double *residuals = size_allocate(f->place[f->count], sizeof(double));
   p->position = size_allocate_zero((size_t)f->count, sizeof(double));
   p->angle = size_allocate_zero((size_t)f->count, sizeof(double));
   if (residuals == NULL || p->position == NULL || p->angle == NULL)
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
   if (status == CAROM_OK)
-    status = forecast_run(f, fit->theta, fit->result.scale, fit->result.shift, residuals, error);
+    status = forecast_run(f, fit->theta, residuals, error);
   if (status == CAROM_OK) {
     p->count = f->count;
     for (int i = 0; i < f->count; i++)
