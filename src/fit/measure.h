@@ -18,7 +18,7 @@ typedef struct measure {
   const int *group;       /* [count] numbers of one body and channel have one group */
   int group_count;
   double scale, shift[3];
-  double *centre; /* [body_count][dimension] c of each body */
+  double *centre; /* [body_count][dimension] c of each body; NULL: 0 */
   uint8_t *owned_channel;
   int *owned_group;
 } measure;

@@ -160,6 +160,7 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
                cut(sh, length);
   sh->f = sh->tangent.size;
   sh->plain = sh->measure;
+  sh->plain.centre = NULL;
   if (ready) {
     sh->batch = sh->piece_count < MOST_BATCH ? sh->piece_count : MOST_BATCH;
     if (sh->batch < FEW) sh->batch = FEW;
