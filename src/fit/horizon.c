@@ -399,7 +399,8 @@ carom_status horizon_fit(carom_fit *fit, carom_error *error) {
   cloud c = {.fit = fit, .p = p, .samples = 2 * (p + 4)};
   carom_status status =
       forecast_init(&c.forecast, fit->system, &fit->simulation, fit->data, fit->clean,
-                    fit->run_count, fit->run_first, fit->run_states, fit->options.horizon, error);
+                    fit->run_count, fit->run_first, fit->run_states, fit_flights(fit),
+                    fit->options.horizon, error);
   if (status == CAROM_OK && !cloud_make(&c))
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
   if (status == CAROM_OK) {

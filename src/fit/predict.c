@@ -22,6 +22,7 @@ static int first_runs(carom_fit *loaded) {
   for (int r = 0; r < loaded->run_count; r++) {
     if (r > 0 && loaded->run_trajectory[r] == loaded->run_trajectory[r - 1]) continue;
     loaded->run_first[count] = loaded->run_first[r];
+    loaded->run_flight[count] = loaded->run_flight[r];
     loaded->run_states[count++] = loaded->run_states[r];
   }
   return count;
@@ -31,7 +32,8 @@ static carom_status predict_all(const carom_fit *fit, carom_fit *loaded, forecas
                                 carom_fit_prediction *p, carom_error *error) {
   carom_status status =
       forecast_init(f, fit->system, &fit->simulation, loaded->data, loaded->clean,
-                    first_runs(loaded), loaded->run_first, loaded->run_states, 0, error);
+                    first_runs(loaded), loaded->run_first, loaded->run_states, fit_flights(loaded), 0,
+                    error);
   if (status != CAROM_OK) return status;
   measure_as(&f->measure, &fit->shooting.measure);
   double *residuals = size_allocate(f->place[f->count], sizeof(double));
@@ -70,6 +72,7 @@ static carom_status load_and_predict(const carom_fit *fit, const carom_trajector
   free(loaded.run_first);
   free(loaded.run_states);
   free(loaded.run_trajectory);
+  free(loaded.run_flight);
   return status;
 }
 
