@@ -46,6 +46,13 @@ expect 0 "gravity" fit ball.json --data two.h5 --unknown gravity --use 0-0 --qui
 says "is not determined|gravity"
 
 # centimetres that nobody said
+expect 0 "1 of 120" import ball.json track.csv gap.csv --length-factor 0.01 --use 1-1 -o one.h5
+expect 1 "use 1-2: the data has trajectories 0 to 1" import ball.json track.csv gap.csv --use 1-2 -o none.h5
+expect 2 "expected A-B" import ball.json track.csv --use 3 -o none.h5
+expect 1 "a point mass is its own centre" import ball.json track.csv --centre ball=0,0.1 -o none.h5
+expect 1 "no such body" import ball.json track.csv --centre cube=0,0.1 -o none.h5
+expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball -o none.h5
+expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball=1,2,3,4 -o none.h5
 expect 0 "written" import ball.json track.csv -o cm.h5
 expect 0 "another unit of length" fit ball.json --data cm.h5 --unknown gravity
 

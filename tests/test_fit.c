@@ -481,6 +481,10 @@ static void test_horizon(void **state) {
   assert_near(gravity->value, 9.81, 0.1);
   assert_true(friction->deviation > 0 && friction->deviation < 0.05);
   assert_true(gravity->low < 9.81 && gravity->high > 9.81);
+  // what is known beforehand counts, by how well it is known
+  carom_fit *told = make(&s, "friction:start=0.45:prior=0.45/0.0001,gravity:prior=9.8/10", &options);
+  assert_near(find(run(told), "friction[box|slope]")->value, 0.45, 0.005);
+  carom_fit_destroy(told);
   // the same from the truth
   carom_fit_prediction found, exact;
   assert_int_equal(carom_fit_predict(fit, &s.data, &found, NULL), CAROM_OK);

@@ -44,6 +44,14 @@ static double mean_loss(const cloud *c, const double *residuals) {
   return sum / c->forecast.count;
 }
 
+// a trajectory is one piece of evidence, priors are what is known beside them
+static double prior_loss(const cloud *c, const double *q) {
+  double cost = 0, slope, curvature;
+  for (int j = 0; j < c->p; j++)
+    cost += unknown_prior(&c->fit->unknowns.items[j], q[j], &slope, &curvature);
+  return cost / c->forecast.count;
+}
+
 /* The loss at q, infinite where motion cannot be computed. */
 static carom_status predict(cloud *c, const double *q, double *residuals, double *loss,
                             carom_error *error) {
@@ -52,7 +60,7 @@ static carom_status predict(cloud *c, const double *q, double *residuals, double
   carom_status status = forecast_run(&c->forecast, c->theta, residuals, error);
   *loss = INFINITY;
   if (status == CAROM_NUMERICAL_FAILURE || status == CAROM_INVALID_DATA) return CAROM_OK;
-  if (status == CAROM_OK) *loss = mean_loss(c, residuals);
+  if (status == CAROM_OK) *loss = mean_loss(c, residuals) + prior_loss(c, q);
   minimiser *m = &c->fit->minimiser;
   m->iterations++;
   if (status == CAROM_OK && m->progress != NULL && !m->progress(m->progress_user, m->iterations, 0))
@@ -151,6 +159,17 @@ static void add_group(cloud *c, size_t first, int count, double usual, double sh
     }
 }
 
+// what is known beforehand is a piece of evidence of its own: its information is its variance
+static void add_priors(cloud *c) {
+  for (int j = 0; j < c->p; j++) {
+    double slope, curvature, spread = c->spread[j];
+    unknown_prior(&c->fit->unknowns.items[j], c->q[j], &slope, &curvature);
+    c->g[j] += spread * slope;
+    c->A[j * c->p + j] += spread * spread * curvature;
+    c->B[j * c->p + j] += spread * spread * curvature;
+  }
+}
+
 /* A = sum A_i, g = sum g_i, B = sum g_i g_i' over trajectories. */
 static void add_up(cloud *c) {
   const carom_system *s = c->fit->system;
@@ -175,6 +194,7 @@ static void add_up(cloud *c) {
   }
   for (int a = 0; a < p; a++)
     for (int b = a + 1; b < p; b++) c->A[a * p + b] = c->A[b * p + a];
+  add_priors(c);
 }
 
 static double largest_diagonal(const cloud *c) {
@@ -378,7 +398,7 @@ static carom_status search(cloud *c, carom_error *error) {
   if (isinf(loss)) return error_prefix(error, "predictions at the start cannot be computed");
   set_usual(c, scratch);
   memcpy(before, c->usual, sizeof before);
-  loss = mean_loss(c, scratch);
+  loss = mean_loss(c, scratch) + prior_loss(c, c->q);
   for (int round = 0, calm = 0; round < MOST_ROUNDS && calm < CALM_ROUNDS; round++) {
     double last = loss;
     status = draw_cloud(c, &random, error);
