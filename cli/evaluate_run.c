@@ -108,12 +108,12 @@ json_t *evaluate_describe(const evaluate_request *a, const evaluate_outcome *o) 
   json_object_set_new(value, "split", json_string(split_names[a->split]));
   const carom_fit_prediction *p = &o->prediction;
   if (a->whole != NULL)
-    json_object_set_new(value, "whole",
-                        json_pack("{ss si so so so so}", "file", a->whole, "trajectories", p->count,
-                                  "position", json_number(p->position_mean), "position_deviation",
-                                  json_number(p->position_deviation), "angle",
-                                  json_number(p->angle_mean), "angle_deviation",
-                                  json_number(p->angle_deviation)));
+    json_object_set_new(
+        value, "whole",
+        json_pack("{ss si so so so so}", "file", a->whole, "trajectories", p->count, "position",
+                  json_number(p->position_mean), "position_deviation",
+                  json_number(p->position_deviation), "angle", json_number(p->angle_mean),
+                  "angle_deviation", json_number(p->angle_deviation)));
   return value;
 }
 
@@ -136,8 +136,8 @@ static carom_status predict_whole(const evaluate_request *a, evaluate_outcome *o
   carom_trajectories t = {0};
   carom_status status = carom_trajectories_read_measured(o->system, a->whole, &t, error);
   if (status == CAROM_OK)
-    status = carom_model_predict_whole(o->model, &t, o->config.dataset.velocity, &o->prediction,
-                                       error);
+    status =
+        carom_model_predict_whole(o->model, &t, o->config.dataset.velocity, &o->prediction, error);
   carom_trajectories_free(&t);
   return status;
 }

@@ -57,7 +57,8 @@ static const struct argp_option options[] = {
     {0}};
 
 static void parse_centre(struct argp_state *state, arguments *a, const char *text) {
-  if (a->centre_count == MOST_CENTRES) argp_error(state, "--centre: at most %d times", MOST_CENTRES);
+  if (a->centre_count == MOST_CENTRES)
+    argp_error(state, "--centre: at most %d times", MOST_CENTRES);
   centre *c = &a->centres[a->centre_count++];
   const char *equals = strchr(text, '=');
   size_t length = equals != NULL ? (size_t)(equals - text) : 0;

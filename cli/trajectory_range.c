@@ -11,7 +11,7 @@ range parse_range(struct argp_state *state, const char *option, const char *text
 }
 
 carom_status range_part(const carom_trajectories *all, const char *option, range r,
-                            carom_trajectories *part, carom_error *error) {
+                        carom_trajectories *part, carom_error *error) {
   if (r.last >= all->batch)
     return carom_error_set(error, CAROM_INVALID_ARGUMENT,
                            "%s %d-%d: the data has trajectories 0 to %d", option, r.first, r.last,

@@ -16,6 +16,6 @@ range parse_range(struct argp_state *state, const char *option, const char *text
 
 /* Trajectories of a range, in the memory of all. */
 carom_status range_part(const carom_trajectories *all, const char *option, range r,
-                            carom_trajectories *part, carom_error *error);
+                        carom_trajectories *part, carom_error *error);
 
 #endif

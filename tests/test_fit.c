@@ -482,7 +482,8 @@ static void test_horizon(void **state) {
   assert_true(friction->deviation > 0 && friction->deviation < 0.05);
   assert_true(gravity->low < 9.81 && gravity->high > 9.81);
   // what is known beforehand counts, by how well it is known
-  carom_fit *told = make(&s, "friction:start=0.45:prior=0.45/0.0001,gravity:prior=9.8/10", &options);
+  carom_fit *told =
+      make(&s, "friction:start=0.45:prior=0.45/0.0001,gravity:prior=9.8/10", &options);
   assert_near(find(run(told), "friction[box|slope]")->value, 0.45, 0.005);
   carom_fit_destroy(told);
   // the same from the truth
@@ -542,8 +543,7 @@ static void test_first_states_from_flight(void **state) {
   for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
     simulated s = simulate(cases[k].scene, 8, 40, true, 0, 31);
     spoil_first_states(&s);
-    carom_fit_prediction as_is =
-        predict_from(&s, cases[k].unknowns, CAROM_FIRST_STATE_MEASURED);
+    carom_fit_prediction as_is = predict_from(&s, cases[k].unknowns, CAROM_FIRST_STATE_MEASURED);
     carom_fit_prediction flight = predict_from(&s, cases[k].unknowns, CAROM_FIRST_STATE_FLIGHT);
     int found = 0;
     for (int i = 0; i < as_is.count; i++) {
@@ -660,13 +660,12 @@ static void test_bad_data(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tangents),     cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_exact_data),   cmocka_unit_test(test_exact_tables),
-      cmocka_unit_test(test_noisy_data),   cmocka_unit_test(test_units_of_data),
-      cmocka_unit_test(test_centre_of_mass),
-      cmocka_unit_test(test_undetermined), cmocka_unit_test(test_wrong_scene),
-      cmocka_unit_test(test_profile),      cmocka_unit_test(test_bad_unknowns),
-      cmocka_unit_test(test_bad_data),     cmocka_unit_test(test_horizon),
-      cmocka_unit_test(test_first_states_from_flight)};
+      cmocka_unit_test(test_tangents),       cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_exact_data),     cmocka_unit_test(test_exact_tables),
+      cmocka_unit_test(test_noisy_data),     cmocka_unit_test(test_units_of_data),
+      cmocka_unit_test(test_centre_of_mass), cmocka_unit_test(test_undetermined),
+      cmocka_unit_test(test_wrong_scene),    cmocka_unit_test(test_profile),
+      cmocka_unit_test(test_bad_unknowns),   cmocka_unit_test(test_bad_data),
+      cmocka_unit_test(test_horizon),        cmocka_unit_test(test_first_states_from_flight)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

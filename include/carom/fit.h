@@ -34,10 +34,10 @@ typedef enum carom_first_state {
 } carom_first_state;
 
 typedef struct carom_fit_options {
-  int piece;    /* states of a piece, whose first state is an unknown; 60 */
-  double join;  /* deviation of the end of a piece from the start of the next one, in deviations of
+  int piece;   /* states of a piece, whose first state is an unknown; 60 */
+  double join; /* deviation of the end of a piece from the start of the next one, in deviations of
                       the noise; 0.01. 0: pieces are not joined */
-  int horizon;  /* 0; else unknowns are those that predict so many states from the first one of each
+  int horizon; /* 0; else unknowns are those that predict so many states from the first one of each
                       trajectory best, for data that no values explain up to the noise */
   carom_first_state first_state; /* of `horizon` and of predictions: CAROM_FIRST_STATE_MEASURED */
   double huber; /* residuals beyond so many deviations count by their size, not its square; 4. 0:

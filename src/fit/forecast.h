@@ -14,10 +14,11 @@ typedef struct forecast {
   int *first, *states;        /* [count] in the data; cut to the horizon */
   int *source;                /* [count] their numbers among those given */
   int *order;                 /* [count] by length */
-  int *flight; /* [count] states up to the first contact, that first states are found from; 0: as measured */
-  size_t *place;              /* [count + 1] of the numbers of a trajectory among the residuals */
-  int numbers;                /* of one state: places and turns of its bodies */
-  double *x0, *v0, *x, *v;    /* scratch of a batch */
+  int *
+      flight; /* [count] states up to the first contact, that first states are found from; 0: as measured */
+  size_t *place;           /* [count + 1] of the numbers of a trajectory among the residuals */
+  int numbers;             /* of one state: places and turns of its bodies */
+  double *x0, *v0, *x, *v; /* scratch of a batch */
   double *state, *y, *r;
   double *flown;    /* residuals of one flight */
   uint8_t *touched; /* of a batch: states that a contact led to */

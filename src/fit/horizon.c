@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dense.h"
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/size.h"
 #include "base/vector.h"
-#include "base/dense.h"
 #include "fit/forecast.h"
 #include "system/system.h"
 
@@ -417,10 +417,9 @@ static carom_status search(cloud *c, carom_error *error) {
 carom_status horizon_fit(carom_fit *fit, carom_error *error) {
   int p = fit->unknowns.count;
   cloud c = {.fit = fit, .p = p, .samples = 2 * (p + 4)};
-  carom_status status =
-      forecast_init(&c.forecast, fit->system, &fit->simulation, fit->data, fit->clean,
-                    fit->run_count, fit->run_first, fit->run_states, fit_flights(fit),
-                    fit->options.horizon, error);
+  carom_status status = forecast_init(&c.forecast, fit->system, &fit->simulation, fit->data,
+                                      fit->clean, fit->run_count, fit->run_first, fit->run_states,
+                                      fit_flights(fit), fit->options.horizon, error);
   if (status == CAROM_OK && !cloud_make(&c))
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
   if (status == CAROM_OK) {

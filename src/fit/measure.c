@@ -112,8 +112,7 @@ static double arm(const measure *m, int body_index, const double *x, int i) {
   int d = m->system->dimension;
   double sum = 0;
   if (m->centre == NULL || !m->system->bodies[body_index].rigid) return 0;
-  for (int k = 0; k < d; k++)
-    sum += m->centre[body_index * d + k] * (x[(k + 1) * d + i] - x[i]);
+  for (int k = 0; k < d; k++) sum += m->centre[body_index * d + k] * (x[(k + 1) * d + i] - x[i]);
   return sum;
 }
 

@@ -30,10 +30,9 @@ static int first_runs(carom_fit *loaded) {
 
 static carom_status predict_all(const carom_fit *fit, carom_fit *loaded, forecast *f,
                                 carom_fit_prediction *p, carom_error *error) {
-  carom_status status =
-      forecast_init(f, fit->system, &fit->simulation, loaded->data, loaded->clean,
-                    first_runs(loaded), loaded->run_first, loaded->run_states, fit_flights(loaded), 0,
-                    error);
+  carom_status status = forecast_init(f, fit->system, &fit->simulation, loaded->data, loaded->clean,
+                                      first_runs(loaded), loaded->run_first, loaded->run_states,
+                                      fit_flights(loaded), 0, error);
   if (status != CAROM_OK) return status;
   measure_as(&f->measure, &fit->shooting.measure);
   double *residuals = size_allocate(f->place[f->count], sizeof(double));
@@ -41,8 +40,7 @@ static carom_status predict_all(const carom_fit *fit, carom_fit *loaded, forecas
   p->angle = size_allocate_zero((size_t)f->count, sizeof(double));
   if (residuals == NULL || p->position == NULL || p->angle == NULL)
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
-  if (status == CAROM_OK)
-    status = forecast_run(f, fit->theta, residuals, error);
+  if (status == CAROM_OK) status = forecast_run(f, fit->theta, residuals, error);
   if (status == CAROM_OK) {
     p->count = f->count;
     for (int i = 0; i < f->count; i++)

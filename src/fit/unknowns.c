@@ -748,12 +748,13 @@ static carom_status add_item(parser *p, const item *it) {
   if (strcmp(it->name, "centre") == 0) return add_centre(p, it);
   if (strcmp(it->name, "scale") == 0 || strcmp(it->name, "shift") == 0) return add_of_data(p, it);
   const char *near = carom_name_nearest(it->name, names);
-  return error_set(p->error, CAROM_INVALID_ARGUMENT,
-                   "unknown '%s': there is no such quantity%s%s%s; they are friction, restitution, "
-                   "mass, moment, gravity, stiffness, regularizer, radius, offset, corner, centre, drag, "
-                   "angular_drag, scale, shift",
-                   it->text, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                   near != NULL ? "'" : "");
+  return error_set(
+      p->error, CAROM_INVALID_ARGUMENT,
+      "unknown '%s': there is no such quantity%s%s%s; they are friction, restitution, "
+      "mass, moment, gravity, stiffness, regularizer, radius, offset, corner, centre, drag, "
+      "angular_drag, scale, shift",
+      it->text, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+      near != NULL ? "'" : "");
 }
 
 carom_status unknowns_parse(const carom_system *system, const char *text, unknown_list *list,

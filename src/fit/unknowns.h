@@ -16,7 +16,7 @@ typedef enum unknown_kind {
   UNKNOWN_LINEAR,   /* theta has the value: friction, restitution, gravity, regularizer */
   UNKNOWN_SCALE,    /* of the data */
   UNKNOWN_SHIFT,    /* of the data, along `axis` */
-  UNKNOWN_CENTRE    /* of mass of `body`, along its axis `axis`: corners stand at theta_e - value, and what is
+  UNKNOWN_CENTRE /* of mass of `body`, along its axis `axis`: corners stand at theta_e - value, and what is
                        measured of the body is a point beside its centre */
 } unknown_kind;
 

@@ -135,8 +135,8 @@ typedef struct task {
 
 static void work(void *user) {
   task *t = user;
-  t->status = recording_make(t->whole->system, t->given, t->options, &t->recording, &t->found,
-                             t->error);
+  t->status =
+      recording_make(t->whole->system, t->given, t->options, &t->recording, &t->found, t->error);
   t->whole->recording = &t->recording;
   if (t->status == CAROM_OK) t->status = predict_all(t->whole, t->prediction, t->error);
 }
