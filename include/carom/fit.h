@@ -79,6 +79,8 @@ typedef struct carom_fit carom_fit;
  *   corner[b], corner[b][3], corner[b][3][x]
  *                              body coordinates of the points of a shape, of one of them, one of its
  *                              coordinates; corner[b]:shared is one factor of all
+ *   centre[b], centre[b][z]    where the centre of mass is in a body, from the point that was measured and
+ *                              that the scene's corners are seen from; one coordinate
  *   drag, angular_drag         of all bodies, drag[b] of one
  *   scale                      metres of the scene in one unit of length of the data
  *   shift[z]                   where the origin of the data stands in the scene: of a body on one
