@@ -99,7 +99,7 @@ holds "nothing written" test ! -e none.h5
 
 # two hypotheses side by side, and a page of the result
 expect 0 "2 samples" simulate ball.json --sample 2 -o flights.h5
-expect 0 "the least BIC is that of" fit ball.json --data flights.h5 --hold-out 1-1 --unknown gravity \
+expect 0 "the least BIC is that of" fit ball.json --data cube.h5 --hold-out 1-1 --unknown gravity \
   --compare gravity,restitution -o both --quiet
 says "position held out"
 holds "hypotheses" grep -q '"hypotheses"' both/fit.json
@@ -137,6 +137,11 @@ if [ -e "$tosses" ]; then
     --use 0-7 --hold-out 400-403 --horizon 60 --unknown friction:start=0.3,moment:shared
   says "friction.* 0\.1[5-9]"
   says "spread between trajectories"
+  # flights alone say that its mass is not in its middle
+  expect 0 "centre" fit "$here/../examples/scenes/cube.json" --data cube.h5 --velocity next --use 0-39 --horizon 12 \
+    --contact-time event --first-state flight --threads 1 --quiet --unknown 'gravity,centre[cube]'
+  holds "the centre of mass" awk '$1 == "centre[cube][z]" && $2 > 0.002 && $2 < 0.008 {found = 1} END {exit !found}' out
+  holds "gravity" awk '$1 == "gravity" && $2 > 9.5 && $2 < 9.7 {found = 1} END {exit !found}' out
 else
   echo "SKIPPED: no cube_tosses.h5"
 fi
