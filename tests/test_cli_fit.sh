@@ -45,7 +45,7 @@ expect 0 "2 of 120" import ball.json track.csv gap.csv --length-factor 0.01 -o t
 expect 0 "gravity" fit ball.json --data two.h5 --unknown gravity --use 0-0 --quiet
 says "is not determined|gravity"
 
-# centimetres that nobody said
+# some of the trajectories; what is not measured at its centre
 expect 0 "1 of 120" import ball.json track.csv gap.csv --length-factor 0.01 --use 1-1 -o one.h5
 expect 1 "use 1-2: the data has trajectories 0 to 1" import ball.json track.csv gap.csv --use 1-2 -o none.h5
 expect 2 "expected A-B" import ball.json track.csv --use 3 -o none.h5
@@ -53,6 +53,8 @@ expect 1 "a point mass is its own centre" import ball.json track.csv --centre ba
 expect 1 "no such body" import ball.json track.csv --centre cube=0,0.1 -o none.h5
 expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball -o none.h5
 expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball=1,2,3,4 -o none.h5
+
+# centimetres that nobody said
 expect 0 "written" import ball.json track.csv -o cm.h5
 expect 0 "another unit of length" fit ball.json --data cm.h5 --unknown gravity
 
@@ -99,7 +101,7 @@ holds "nothing written" test ! -e none.h5
 
 # two hypotheses side by side, and a page of the result
 expect 0 "2 samples" simulate ball.json --sample 2 -o flights.h5
-expect 0 "the least BIC is that of" fit ball.json --data cube.h5 --hold-out 1-1 --unknown gravity \
+expect 0 "the least BIC is that of" fit ball.json --data flights.h5 --hold-out 1-1 --unknown gravity \
   --compare gravity,restitution -o both --quiet
 says "position held out"
 holds "hypotheses" grep -q '"hypotheses"' both/fit.json
