@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DATA = 512, KEY_CHECKPOINT, KEY_SPLIT, KEY_JSON, KEY_OUTPUT = 'o' };
+enum { KEY_DATA = 512, KEY_WHOLE, KEY_CHECKPOINT, KEY_SPLIT, KEY_JSON, KEY_OUTPUT = 'o' };
 enum { TABLE_ROWS = 30 };
 
 typedef struct arguments {
@@ -24,6 +24,10 @@ typedef struct arguments {
 static const struct argp_option options[] = {
     {"data", KEY_DATA, "FILE", 0,
      "another data set than the run's, or trajectories, which are cut as the run's would be", 0},
+    {"whole", KEY_WHOLE, "FILE", 0,
+     "predict the trajectories of FILE over their whole length from their first states too: mean "
+     "distance of bodies, mean angle",
+     0},
     {"split", KEY_SPLIT, "NAME", 0, "chunks to evaluate on: train, val or test (default)", 0},
     {"checkpoint", KEY_CHECKPOINT, "NAME", 0,
      "model to evaluate: that of DIR/best.h5 (best, the default) or DIR/last.h5 (last)", 0},
@@ -43,6 +47,7 @@ static error_t parse(int key, char *text, struct argp_state *state) {
       state->child_inputs[1] = &all->general;
       return 0;
     case KEY_DATA: a->data = text; return 0;
+    case KEY_WHOLE: a->whole = text; return 0;
     case KEY_CHECKPOINT:
       a->checkpoint = parse_name(state, "--checkpoint", text, checkpoint_names);
       return 0;
@@ -256,6 +261,14 @@ static void print_text(const evaluate_request *a, const evaluate_outcome *o) {
   print_contacts(o);
   print_bodies(o);
   print_accelerations(o);
+  const carom_fit_prediction *p = &o->prediction;
+  const double degrees = 180 / 3.14159265358979323846;
+  if (a->whole != NULL)
+    printf(
+        "\npredicted      %d trajectories over their whole length: position %.4g +- %.2g, angle "
+        "%.4g +- %.2g degrees\n",
+        p->count, p->position_mean, p->position_deviation, p->angle_mean * degrees,
+        p->angle_deviation * degrees);
   printf("\nwritten        %s.json, %s.h5\n", o->output, o->output);
 }
 

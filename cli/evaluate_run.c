@@ -20,6 +20,7 @@ evaluate_request evaluate_request_default(void) {
 
 void evaluate_outcome_free(evaluate_outcome *o) {
   carom_evaluation_destroy(o->result);
+  carom_fit_prediction_free(&o->prediction);
   carom_dataset_destroy(o->data);
   carom_dataset_destroy(o->training);
   carom_model_destroy(o->model);
@@ -105,6 +106,14 @@ json_t *evaluate_describe(const evaluate_request *a, const evaluate_outcome *o) 
   json_object_set_new(value, "model", json_string(carom_model_options_name(&used)));
   json_object_set_new(value, "checkpoint", json_string(checkpoint_names[a->checkpoint]));
   json_object_set_new(value, "split", json_string(split_names[a->split]));
+  const carom_fit_prediction *p = &o->prediction;
+  if (a->whole != NULL)
+    json_object_set_new(
+        value, "whole",
+        json_pack("{ss si so so so so}", "file", a->whole, "trajectories", p->count, "position",
+                  json_number(p->position_mean), "position_deviation",
+                  json_number(p->position_deviation), "angle", json_number(p->angle_mean),
+                  "angle_deviation", json_number(p->angle_deviation)));
   return value;
 }
 
@@ -119,6 +128,17 @@ static carom_status write_files(const evaluate_request *a, const evaluate_outcom
   json_t *value = evaluate_describe(a, o);
   status = write_json(path, value, error);
   json_decref(value);
+  return status;
+}
+
+static carom_status predict_whole(const evaluate_request *a, evaluate_outcome *o,
+                                  carom_error *error) {
+  carom_trajectories t = {0};
+  carom_status status = carom_trajectories_read_measured(o->system, a->whole, &t, error);
+  if (status == CAROM_OK)
+    status =
+        carom_model_predict_whole(o->model, &t, o->config.dataset.velocity, &o->prediction, error);
+  carom_trajectories_free(&t);
   return status;
 }
 
@@ -137,6 +157,7 @@ carom_status evaluate_run(const evaluate_request *a, evaluate_outcome *o, carom_
   if (a->data != NULL) wanted.train = o->training != NULL ? &o->training->train : &unknown;
   wanted.contact = o->config.data_contact;
   status = carom_model_evaluate(o->model, o->data, a->split, &wanted, &o->result, error);
+  if (status == CAROM_OK && a->whole != NULL) status = predict_whole(a, o, error);
   if (status == CAROM_OK && ranks_writes()) status = write_files(a, o, error);
   return carom_ranks_agree(status, error);
 }

@@ -12,6 +12,7 @@ extern const char *const split_names[];      /* "train", "val", "test" */
 typedef struct evaluate_request {
   const char *run;    /* the folder */
   const char *data;   /* NULL: the run's */
+  const char *whole;  /* trajectories to predict over their whole length; NULL: none */
   const char *output; /* files are OUTPUT.json and OUTPUT.h5; NULL: evaluation in the folder, with
                          the name of other data behind it */
   int checkpoint;
@@ -31,6 +32,7 @@ typedef struct evaluate_outcome {
   carom_dataset *training; /* the run's own, where `data` is another; NULL if it cannot be read */
   char output[4096];       /* of the files, without their endings */
   carom_evaluation *result;
+  carom_fit_prediction prediction; /* of `whole` */
 } evaluate_outcome;
 
 /* Evaluates and writes OUTPUT.h5, then OUTPUT.json. `o` is zeroed by the

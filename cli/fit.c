@@ -6,6 +6,7 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/trajectory_range.h"
 
 #include <errno.h>
 #include <math.h>
@@ -26,11 +27,6 @@ enum {
   MOST_HYPOTHESES = 8
 };
 
-/* Trajectories first to last of the data. */
-typedef struct range {
-  int first, last; /* last -1: none */
-} range;
-
 typedef struct arguments {
   const char *scene, *data, *unknown, *test, *output;
   const char *others[MOST_HYPOTHESES];
@@ -46,7 +42,7 @@ static const struct argp_option options[] = {
      0},
     {"unknown", KEY_UNKNOWN, "LIST", 0,
      "what is sought, in commas: friction, restitution, mass, moment, gravity, stiffness, radius, "
-     "offset, corner[b], drag, angular_drag, scale, "
+     "offset, corner[b], centre[b], drag, angular_drag, scale, "
      "shift[z]; of one contact or body as in friction[a|ground], mass[b]. Behind each may stand "
      ":start=X :low=X :high=X :prior=MEAN/DEVIATION :shared :each",
      0},
@@ -62,14 +58,6 @@ static const struct argp_option options[] = {
      0},
     {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
     {0}};
-
-static range parse_range(struct argp_state *state, const char *option, const char *text) {
-  range r;
-  char rest;
-  if (sscanf(text, "%d-%d%c", &r.first, &r.last, &rest) != 2 || r.first < 0 || r.last < r.first)
-    argp_error(state, "%s %s: expected A-B, as in 0-399", option, text);
-  return r;
-}
 
 static void check_complete(const arguments *a, struct argp_state *state) {
   require_scene(state, a->scene);
@@ -156,25 +144,6 @@ static carom_status read_data(const arguments *a, work *w, carom_error *error) {
   return status;
 }
 
-/* Trajectories of a range, in the memory of all. */
-static carom_status part_of(const carom_trajectories *all, const char *option, range r,
-                            carom_trajectories *part, carom_error *error) {
-  if (r.last >= all->batch)
-    return carom_error_set(error, CAROM_INVALID_ARGUMENT,
-                           "%s %d-%d: the data has trajectories 0 to %d", option, r.first, r.last,
-                           all->batch - 1);
-  size_t size = (size_t)all->point_count * (size_t)all->dimension * (size_t)all->state_count;
-  size_t first = (size_t)r.first;
-  *part = *all;
-  part->batch = r.last - r.first + 1;
-  part->x = all->x + first * size;
-  if (all->v != NULL) part->v = all->v + first * size;
-  if (all->lengths != NULL) part->lengths = all->lengths + first;
-  if (all->contact != NULL) part->contact = all->contact + first * (size_t)all->state_count;
-  part->u = NULL;
-  return CAROM_OK;
-}
-
 // those that are fitted: all, a range, or all before those held out
 static carom_status choose(const arguments *a, const carom_trajectories *all,
                            carom_trajectories *used, carom_error *error) {
@@ -188,7 +157,7 @@ static carom_status choose(const arguments *a, const carom_trajectories *all,
                              "them; say which with --use A-B",
                              a->hold_out.first, a->hold_out.last);
   }
-  return part_of(all, "--use", use, used, error);
+  return range_part(all, "--use", use, used, error);
 }
 
 // trajectories that were held out; none: nothing to predict
@@ -196,7 +165,7 @@ static carom_status held_out(const arguments *a, work *w, carom_trajectories *pa
                              carom_error *error) {
   *any = a->test != NULL || a->hold_out.last >= 0;
   if (a->test == NULL)
-    return *any ? part_of(&w->data, "--hold-out", a->hold_out, part, error) : CAROM_OK;
+    return *any ? range_part(&w->data, "--hold-out", a->hold_out, part, error) : CAROM_OK;
   carom_status status = carom_trajectories_read_measured(w->system, a->test, &w->test, error);
   *part = w->test;
   return status;

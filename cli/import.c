@@ -4,19 +4,39 @@
 #include "cli/messages.h"
 #include "cli/output.h"
 #include "cli/pose_file.h"
+#include "cli/trajectory_range.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_DT = 512, KEY_LENGTH, KEY_TIME, KEY_DEGREES, MOST_FILES = 1000 };
+enum {
+  KEY_DT = 512,
+  KEY_LENGTH,
+  KEY_TIME,
+  KEY_DEGREES,
+  KEY_USE,
+  KEY_CENTRE,
+  MOST_FILES = 1000,
+  MOST_CENTRES = 64
+};
+
+/* BODY=X,Y,Z: where its centre of mass is, as seen from the point that was measured. */
+typedef struct centre {
+  char body[80];
+  double at[3];
+  int count;
+} centre;
 
 typedef struct arguments {
   const char *scene, *output;
   const char *files[MOST_FILES];
   int file_count;
   pose_units units;
+  range use;
+  centre centres[MOST_CENTRES];
+  int centre_count;
   general_options general;
 } arguments;
 
@@ -29,7 +49,30 @@ static const struct argp_option options[] = {
     {"time-factor", KEY_TIME, "X", 0, "scene's units of time in one of the files: 0.001 for ms (1)",
      0},
     {"degrees", KEY_DEGREES, NULL, 0, "angles and rates are in degrees", 0},
+    {"use", KEY_USE, "A-B", 0, "write trajectories A to B of the files alone", 0},
+    {"centre", KEY_CENTRE, "BODY=X,Y,Z", 0,
+     "the centre of mass of BODY stands there in its coordinates, seen from the point that was "
+     "measured, in the scene's units: states are moved to it. May be given for several bodies",
+     0},
     {0}};
+
+static void parse_centre(struct argp_state *state, arguments *a, const char *text) {
+  if (a->centre_count == MOST_CENTRES)
+    argp_error(state, "--centre: at most %d times", MOST_CENTRES);
+  centre *c = &a->centres[a->centre_count++];
+  const char *equals = strchr(text, '=');
+  size_t length = equals != NULL ? (size_t)(equals - text) : 0;
+  bool good = length > 0 && length < sizeof c->body;
+  if (good) snprintf(c->body, sizeof c->body, "%.*s", (int)length, text);
+  for (const char *at = equals; good && at != NULL && c->count <= 3;) {
+    char *end;
+    double x = strtod(at + 1, &end);
+    good = c->count < 3 && end != at + 1 && isfinite(x) && (*end == ',' || *end == '\0');
+    if (good) c->at[c->count++] = x;
+    at = good && *end == ',' ? end : NULL;
+  }
+  if (!good) argp_error(state, "--centre %s: expected BODY=X,Y,Z, as in cube=0,0,0.005", text);
+}
 
 static error_t parse(int key, char *text, struct argp_state *state) {
   arguments *a = state->input;
@@ -43,6 +86,8 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case KEY_TIME:
       a->units.time = parse_number(state, "--time-factor", text, 1e-12, 1e12);
       return 0;
+    case KEY_USE: a->use = parse_range(state, "--use", text); return 0;
+    case KEY_CENTRE: parse_centre(state, a, text); return 0;
     case KEY_DEGREES: a->units.angle = 3.14159265358979323846 / 180; return 0;
     case ARGP_KEY_ARG:
       if (a->scene == NULL)
@@ -77,6 +122,37 @@ static const char help[] =
     "  carom import ball.json track.csv --dt 0.01 --length-factor 0.01 -o track.h5";
 static struct argp argp = {
     .options = options, .parser = parse, .args_doc = "SCENE FILE... -o FILE", .doc = help};
+
+/* ---- centres of mass ------------------------------------------------------------------------- */
+
+// x_p += sum_k c_k (x_k - x_0) for all points of a body, positions or velocities of one state
+static void move_body(const carom_body_info *b, int dimension, const double *c, double *x) {
+  double off[3] = {0, 0, 0}, *first = x + b->first_point * dimension;
+  for (int k = 0; k < dimension; k++)
+    for (int i = 0; i < dimension; i++)
+      off[i] += c[k] * (first[(k + 1) * dimension + i] - first[i]);
+  for (int p = 0; p < b->point_count; p++)
+    for (int i = 0; i < dimension; i++) first[p * dimension + i] += off[i];
+}
+
+static carom_status move_to_centre(const carom_system *system, const centre *c,
+                                   carom_trajectories *t, carom_error *error) {
+  const int count = carom_system_describe(system).body_count;
+  int index = 0;
+  while (index < count && strcmp(carom_system_body(system, index).id, c->body) != 0) index++;
+  const carom_body_info b = carom_system_body(system, index);
+  if (index == count || !b.rigid || c->count != t->dimension)
+    return carom_error_set(error, CAROM_INVALID_ARGUMENT, "--centre %s: %s", c->body,
+                           index == count ? "the scene has no such body"
+                           : !b.rigid     ? "a point mass is its own centre"
+                                          : "it needs as many coordinates as the scene has");
+  size_t size = (size_t)t->point_count * (size_t)t->dimension;
+  for (size_t k = 0; k < (size_t)t->batch * (size_t)t->state_count; k++) {
+    move_body(&b, t->dimension, c->at, t->x + k * size);
+    if (t->v != NULL) move_body(&b, t->dimension, c->at, t->v + k * size);
+  }
+  return CAROM_OK;
+}
 
 /* ---- to which time velocities belong --------------------------------------------------------- */
 
@@ -139,21 +215,26 @@ static void print_text(const arguments *a, const carom_trajectories *t) {
 }
 
 int command_import(int argc, char **argv) {
-  arguments a = {.units = {.length = 1, .time = 1, .angle = 1}};
+  arguments a = {.units = {.length = 1, .time = 1, .angle = 1}, .use = {0, -1}};
   const struct argp_child children[] = {{&general_argp, 0, NULL, 0}, {0}};
   argp.children = children;
   parse_command_line(&argp, argc, argv, &a);
   carom_error error = {0};
   carom_system *system = NULL;
-  carom_trajectories data = {0};
+  carom_trajectories data = {0}, part;
   carom_status status = carom_system_load(a.scene, &system, &error);
   if (status == CAROM_OK) status = check_output(a.output, a.file_count, a.files, &error);
   if (status == CAROM_OK)
     status = poses_read(system, a.files, a.file_count, &a.units, &data, &error);
-  if (status == CAROM_OK) status = carom_trajectories_write(&data, system, a.output, &error);
+  for (int k = 0; k < a.centre_count && status == CAROM_OK; k++)
+    status = move_to_centre(system, &a.centres[k], &data, &error);
+  part = data;
+  if (status == CAROM_OK && a.use.last >= 0)
+    status = range_part(&data, "--use", a.use, &part, &error);
+  if (status == CAROM_OK) status = carom_trajectories_write(&part, system, a.output, &error);
   int code = EXIT_SUCCESS;
   if (status == CAROM_OK)
-    print_text(&a, &data);
+    print_text(&a, &part);
   else
     code = report_failure("import", &error);
   carom_trajectories_free(&data);

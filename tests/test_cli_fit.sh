@@ -45,6 +45,15 @@ expect 0 "2 of 120" import ball.json track.csv gap.csv --length-factor 0.01 -o t
 expect 0 "gravity" fit ball.json --data two.h5 --unknown gravity --use 0-0 --quiet
 says "is not determined|gravity"
 
+# some of the trajectories; what is not measured at its centre
+expect 0 "1 of 120" import ball.json track.csv gap.csv --length-factor 0.01 --use 1-1 -o one.h5
+expect 1 "use 1-2: the data has trajectories 0 to 1" import ball.json track.csv gap.csv --use 1-2 -o none.h5
+expect 2 "expected A-B" import ball.json track.csv --use 3 -o none.h5
+expect 1 "a point mass is its own centre" import ball.json track.csv --centre ball=0,0.1 -o none.h5
+expect 1 "no such body" import ball.json track.csv --centre cube=0,0.1 -o none.h5
+expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball -o none.h5
+expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball=1,2,3,4 -o none.h5
+
 # centimetres that nobody said
 expect 0 "written" import ball.json track.csv -o cm.h5
 expect 0 "another unit of length" fit ball.json --data cm.h5 --unknown gravity
@@ -130,6 +139,11 @@ if [ -e "$tosses" ]; then
     --use 0-7 --hold-out 400-403 --horizon 60 --unknown friction:start=0.3,moment:shared
   says "friction.* 0\.1[5-9]"
   says "spread between trajectories"
+  # flights alone say that its mass is not in its middle
+  expect 0 "centre" fit "$here/../examples/scenes/cube.json" --data cube.h5 --velocity next --use 0-39 --horizon 12 \
+    --contact-time event --first-state flight --threads 1 --quiet --unknown 'gravity,centre[cube]'
+  holds "the centre of mass" awk '$1 == "centre[cube][z]" && $2 > 0.002 && $2 < 0.008 {found = 1} END {exit !found}' out
+  holds "gravity" awk '$1 == "gravity" && $2 > 9.5 && $2 < 9.7 {found = 1} END {exit !found}' out
 else
   echo "SKIPPED: no cube_tosses.h5"
 fi

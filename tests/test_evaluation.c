@@ -375,6 +375,60 @@ static void diverging_model_is_counted(void **state) {
   assert_true(isnan(e->chunk.x[0]));
 }
 
+/* Trajectories that the model made itself have no error; those that are moved and turned have what they were moved
+ * and turned by. The time step has to be the model's. */
+static void whole_lengths(void **state) {
+  (void)state;
+  enum { COUNT = 2, STEPS = 12, SIZE = 6 };
+  carom_system *system = load_system("bd1");
+  carom_model_options m = carom_model_default_options(system);
+  m.hidden_size = 8;
+  carom_model *model = NULL;
+  assert_int_equal(carom_model_create(system, &m, &model, NULL), CAROM_OK);
+  double x0[COUNT * SIZE], v0[COUNT * SIZE];
+  static double x[COUNT * (STEPS + 1) * SIZE], v[COUNT * (STEPS + 1) * SIZE];
+  int lengths[COUNT] = {STEPS + 1, 5};
+  assert_int_equal(carom_system_sample(system, 3, COUNT, x0, v0, NULL), CAROM_OK);
+  assert_int_equal(carom_model_predict(model, COUNT, STEPS, x0, v0, x, v, NULL, NULL, NULL),
+                   CAROM_OK);
+  carom_trajectories t = {.batch = COUNT,
+                          .state_count = STEPS + 1,
+                          .point_count = 3,
+                          .dimension = 2,
+                          .dt = carom_model_describe(model).options.dt,
+                          .x = x,
+                          .v = v,
+                          .lengths = lengths};
+  carom_fit_prediction p;
+  assert_int_equal(carom_model_predict_whole(model, &t, CAROM_VELOCITY_GIVEN, &p, NULL), CAROM_OK);
+  assert_int_equal(p.count, COUNT);
+  for (int k = 0; k < COUNT; k++) assert_true(p.position[k] < 1e-9 && p.angle[k] < 1e-9);
+  carom_fit_prediction_free(&p);
+  for (int k = 1; k <= STEPS; k++) { // the first trajectory, but for its first state
+    double *at = x + k * SIZE;
+    for (int axis = 2; axis < SIZE; axis += 2) {
+      double a[2] = {at[axis] - at[0], at[axis + 1] - at[1]};
+      at[axis] = at[0] + cos(0.1) * a[0] - sin(0.1) * a[1] + 0.03;
+      at[axis + 1] = at[1] + sin(0.1) * a[0] + cos(0.1) * a[1] + 0.04;
+    }
+    at[0] += 0.03;
+    at[1] += 0.04;
+  }
+  assert_int_equal(carom_model_predict_whole(model, &t, CAROM_VELOCITY_GIVEN, &p, NULL), CAROM_OK);
+  assert_near(p.position[0], 0.05, 1e-9);
+  assert_near(p.angle[0], 0.1, 1e-9);
+  assert_near(p.position_mean, 0.025, 1e-9);
+  assert_near(p.angle_mean, 0.05, 1e-9);
+  carom_fit_prediction_free(&p);
+  carom_error error = {0};
+  t.dt *= 2;
+  assert_int_equal(carom_model_predict_whole(model, &t, CAROM_VELOCITY_GIVEN, &p, &error),
+                   CAROM_INVALID_DATA);
+  assert_non_null(strstr(error.message, "time step"));
+  carom_model_destroy(model);
+  carom_system_destroy(system);
+}
+
 static void bad_calls(void **state) {
   fixture *f = *state;
   carom_error error = {0};
@@ -439,6 +493,7 @@ int main(void) {
       cmocka_unit_test(energy_scale_has_both_parts),
       cmocka_unit_test(tells_what_is_determined),
       cmocka_unit_test(force_by_differences),
+      cmocka_unit_test(whole_lengths),
       cmocka_unit_test_setup_teardown(truth_has_no_error, set_up, tear_down),
       cmocka_unit_test_setup_teardown(floor_of_a_model, set_up, tear_down),
       cmocka_unit_test_setup_teardown(errors_are_what_they_say, set_up, tear_down),

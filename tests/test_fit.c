@@ -215,6 +215,9 @@ static void test_gradients(void **state) {
   check_gradient(CAROM_TEST_DATA "/rounded-box.json", "corner[box],offset[slope],drag", false, 12);
   check_gradient(CAROM_TEST_DATA "/rounded-box.json", "corner[box]:shared,radius,angular_drag",
                  true, 12);
+  check_gradient(CAROM_TEST_DATA "/rounded-box.json", "centre[box],corner[box][3],scale,friction",
+                 false, 12);
+  check_gradient(CAROM_TEST_DATA "/rounded-box.json", "centre[box],shift[z]", true, 12);
 }
 
 /* ---- exact data ------------------------------------------------------------------------------ */
@@ -341,6 +344,54 @@ static void test_units_of_data(void **state) {
   simulated_free(&s);
 }
 
+/* Moves what is measured of the first body from its centre of mass to the point that stands at -c in it. */
+static void measure_beside(simulated *s, const double *c) {
+  int d = s->data.dimension, size = s->data.point_count * d;
+  for (int k = 0; k < s->data.batch * s->data.state_count; k++)
+    for (int part = 0; part < 2; part++) {
+      double *x = (part == 0 ? s->data.x : s->data.v) + (size_t)k * (size_t)size, off[3] = {0};
+      for (int i = 0; i < d; i++)
+        for (int axis = 0; axis < d; axis++) off[i] += c[axis] * (x[(axis + 1) * d + i] - x[i]);
+      for (int i = 0; i < size; i++) x[i] -= off[i % d];
+    }
+}
+
+/* A body whose mass is not where it was measured: its motion is simulated with corners as its centre of mass sees
+ * them, the fit has a scene with corners as the measured point sees them. */
+static void test_centre_of_mass(void **state) {
+  (void)state;
+  const double c[] = {0.02, -0.01, 0.03};
+  simulated s = simulate(CAROM_TEST_DATA "/rounded-box.json", 6, 60, true, 0, 5);
+  const int size = s.system->coordinate_count, offset = s.system->segments[CAROM_CORNER].offset;
+  double *theta = malloc(sizeof(double) * (size_t)carom_parameters_count(s.system));
+  double *x0 = calloc(2 * 6 * (size_t)size, sizeof(double)), *v0 = x0 + 6 * size;
+  carom_parameters_default(s.system, theta);
+  for (int k = 0; k < s.system->segments[CAROM_CORNER].size; k++) theta[offset + k] -= c[k % 3];
+  assert_int_equal(carom_system_sample(s.system, 5, 6, x0, v0, NULL), CAROM_OK);
+  assert_int_equal(carom_system_simulate(s.system, &s.how, theta, 6, x0, v0, s.data.x, s.data.v,
+                                         NULL, NULL, NULL),
+                   CAROM_OK);
+  measure_beside(&s, c);
+  const carom_fit_options options = one_thread();
+  carom_fit *fit = make(&s, "centre[box],friction:start=0.3", &options);
+  const carom_fit_result *r = run(fit);
+  const char *const names[] = {"centre[box][x]", "centre[box][y]", "centre[box][z]"};
+  for (int i = 0; i < 3; i++) {
+    assert_near(find(r, names[i])->value, c[i], 1e-8);
+    assert_near(r->theta[offset + i], theta[offset + i], 1e-8);
+  }
+  assert_near(find(r, "friction[box|slope]")->value, 0.4, 1e-6);
+  // predictions are of the measured point
+  carom_fit_prediction p;
+  assert_int_equal(carom_fit_predict(fit, &s.data, &p, NULL), CAROM_OK);
+  assert_true(p.position_mean < 1e-6);
+  carom_fit_prediction_free(&p);
+  carom_fit_destroy(fit);
+  free(theta);
+  free(x0);
+  simulated_free(&s);
+}
+
 /* ---- what is not determined ------------------------------------------------------------------ */
 
 static bool has_note(const carom_fit_result *r, const char *text) {
@@ -430,6 +481,11 @@ static void test_horizon(void **state) {
   assert_near(gravity->value, 9.81, 0.1);
   assert_true(friction->deviation > 0 && friction->deviation < 0.05);
   assert_true(gravity->low < 9.81 && gravity->high > 9.81);
+  // what is known beforehand counts, by how well it is known
+  carom_fit *told =
+      make(&s, "friction:start=0.45:prior=0.45/0.0001,gravity:prior=9.8/10", &options);
+  assert_near(find(run(told), "friction[box|slope]")->value, 0.45, 0.005);
+  carom_fit_destroy(told);
   // the same from the truth
   carom_fit_prediction found, exact;
   assert_int_equal(carom_fit_predict(fit, &s.data, &found, NULL), CAROM_OK);
@@ -445,6 +501,64 @@ static void test_horizon(void **state) {
   carom_fit_prediction_free(&exact);
   carom_fit_destroy(fit);
   simulated_free(&s);
+}
+
+/* Errors of predictions with the scene's values from first states as they are, or from flights. */
+static carom_fit_prediction predict_from(const simulated *s, const char *unknowns,
+                                         carom_first_state first) {
+  carom_fit_options options = one_thread();
+  options.horizon = 3;
+  options.first_state = first;
+  carom_fit *fit = make(s, unknowns, &options);
+  carom_fit_prediction p;
+  run(fit);
+  assert_int_equal(carom_fit_predict(fit, &s->data, &p, NULL), CAROM_OK);
+  carom_fit_destroy(fit);
+  return p;
+}
+
+/* First velocities and rates are measured badly. */
+static void spoil_first_states(simulated *s) {
+  int d = s->data.dimension, size = s->data.point_count * d;
+  for (int k = 0; k < s->data.batch; k++) {
+    size_t at = (size_t)k * (size_t)s->data.state_count * (size_t)size;
+    double *x = s->data.x + at, *v = s->data.v + at;
+    for (int pt = 1; pt <= d; pt++) { // a rate of 0.5 about the last axis
+      v[pt * d] -= 0.5 * (x[pt * d + 1] - x[1]);
+      v[pt * d + 1] += 0.5 * (x[pt * d] - x[0]);
+    }
+    for (int i = 0; i < size; i++) v[i] += 0.05;
+  }
+}
+
+/* A first state that is measured badly is found by the flight that follows, in space and in the plane; where there
+ * is none, it is as it was measured. */
+static void test_first_states_from_flight(void **state) {
+  (void)state;
+  static const struct {
+    const char *scene, *unknowns;
+  } cases[] = {
+      {CAROM_TEST_DATA "/rounded-box.json", "friction:start=0.4:low=0.3999999:high=0.4000001"},
+      {"bd1", "friction:start=0.2:low=0.1999999:high=0.2000001"}};
+  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+    simulated s = simulate(cases[k].scene, 8, 40, true, 0, 31);
+    spoil_first_states(&s);
+    carom_fit_prediction as_is = predict_from(&s, cases[k].unknowns, CAROM_FIRST_STATE_MEASURED);
+    carom_fit_prediction flight = predict_from(&s, cases[k].unknowns, CAROM_FIRST_STATE_FLIGHT);
+    int found = 0;
+    for (int i = 0; i < as_is.count; i++) {
+      bool same = flight.position[i] == as_is.position[i] && flight.angle[i] == as_is.angle[i];
+      if (!same && (flight.position[i] > 0.01 * as_is.position[i] ||
+                    flight.angle[i] > 0.01 * as_is.angle[i]))
+        fail_msg("%s %d: distance %.2e, from its flight %.2e; angle %.2e, %.2e", cases[k].scene, i,
+                 as_is.position[i], flight.position[i], as_is.angle[i], flight.angle[i]);
+      found += !same;
+    }
+    assert_true(found >= 4);
+    carom_fit_prediction_free(&as_is);
+    carom_fit_prediction_free(&flight);
+    simulated_free(&s);
+  }
 }
 
 /* ---- bad input ------------------------------------------------------------------------------- */
@@ -473,6 +587,9 @@ static void test_bad_unknowns(void **state) {
                {"offset[wall]", "no such plane"},
                {"corner[a]", "no corners"},
                {"corner", "expected corner[BODY]"},
+               {"centre", "expected centre[BODY]"},
+               {"centre[q]", "no body 'q'"},
+               {"centre[a]", "its own centre"},
                {"mass[b]/mass[q]", "divisor"},
                {"mass[a", "expected NAME"}};
   simulated s = simulate("cp3", 1, 4, false, 0, 2);
@@ -494,6 +611,27 @@ static void test_bad_unknowns(void **state) {
   carom_fit_create(s.system, &s.data, "radius", NULL, &options, &fit, &error);
   assert_null(fit);
   assert_message(&error, CAROM_INVALID_ARGUMENT, "no radius");
+  carom_fit_create(s.system, &s.data, "centre[top]", NULL, &options, &fit, &error);
+  assert_null(fit);
+  assert_message(&error, CAROM_INVALID_ARGUMENT, "joints");
+  simulated_free(&s);
+  s = simulate(CAROM_TEST_DATA "/rounded-box.json", 1, 4, false, 0, 2);
+  carom_fit_create(s.system, &s.data, "centre[box],centre[box][y]", NULL, &options, &fit, &error);
+  assert_null(fit);
+  assert_message(&error, CAROM_INVALID_ARGUMENT, "listed twice");
+  simulated_free(&s);
+  s = simulate("bd1", 1, 4, false, 0, 2);
+  carom_fit_create(s.system, &s.data, "centre[a]", NULL, &options, &fit, &error);
+  assert_null(fit);
+  assert_message(&error, CAROM_INVALID_ARGUMENT, "ball's shape");
+  simulated_free(&s);
+  // what is held by joints does not fly
+  s = simulate("cp3", 1, 4, false, 0, 2);
+  carom_fit_options flight = options;
+  flight.first_state = CAROM_FIRST_STATE_FLIGHT;
+  carom_fit_create(s.system, &s.data, "friction", NULL, &flight, &fit, &error);
+  assert_null(fit);
+  assert_message(&error, CAROM_INVALID_ARGUMENT, "held by joints");
   simulated_free(&s);
 }
 
@@ -522,11 +660,12 @@ static void test_bad_data(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tangents),     cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_exact_data),   cmocka_unit_test(test_exact_tables),
-      cmocka_unit_test(test_noisy_data),   cmocka_unit_test(test_units_of_data),
-      cmocka_unit_test(test_undetermined), cmocka_unit_test(test_wrong_scene),
-      cmocka_unit_test(test_profile),      cmocka_unit_test(test_bad_unknowns),
-      cmocka_unit_test(test_bad_data),     cmocka_unit_test(test_horizon)};
+      cmocka_unit_test(test_tangents),       cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_exact_data),     cmocka_unit_test(test_exact_tables),
+      cmocka_unit_test(test_noisy_data),     cmocka_unit_test(test_units_of_data),
+      cmocka_unit_test(test_centre_of_mass), cmocka_unit_test(test_undetermined),
+      cmocka_unit_test(test_wrong_scene),    cmocka_unit_test(test_profile),
+      cmocka_unit_test(test_bad_unknowns),   cmocka_unit_test(test_bad_data),
+      cmocka_unit_test(test_horizon),        cmocka_unit_test(test_first_states_from_flight)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,7 +4,9 @@
 
 #include <stdbool.h>
 
+#include "fit.h"
 #include "model.h"
+#include "trajectories.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -96,6 +98,15 @@ CAROM_API carom_status carom_model_evaluate(carom_model *model, const carom_data
                                             const carom_evaluation_options *options,
                                             carom_evaluation **evaluation, carom_error *error);
 CAROM_API void carom_evaluation_destroy(carom_evaluation *evaluation);
+
+/* Predicts each of `trajectories` from its first state over its whole length (to the first state that is missing), and
+ * compares bodies as carom_fit_predict does; velocities are taken as `velocity` says. The time step must be the
+ * model's. To be released by carom_fit_prediction_free. */
+CAROM_API carom_status carom_model_predict_whole(carom_model *model,
+                                                 const carom_trajectories *trajectories,
+                                                 carom_velocity velocity,
+                                                 carom_fit_prediction *prediction,
+                                                 carom_error *error);
 
 /* Every number as JSON text, for the caller to free; NULL if there is no memory. */
 CAROM_API char *carom_evaluation_json(const carom_evaluation *evaluation,

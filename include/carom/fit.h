@@ -27,12 +27,19 @@ typedef enum carom_channel {
 /* "position", "velocity", "angle", "rate"; "" beyond. */
 CAROM_API const char *carom_channel_name(carom_channel channel);
 
+/* Where predictions over whole trajectories begin. */
+typedef enum carom_first_state {
+  CAROM_FIRST_STATE_MEASURED,
+  CAROM_FIRST_STATE_FLIGHT /* the one that explains the states before the first contact best */
+} carom_first_state;
+
 typedef struct carom_fit_options {
-  int piece;    /* states of a piece, whose first state is an unknown; 60 */
-  double join;  /* deviation of the end of a piece from the start of the next one, in deviations of
+  int piece;   /* states of a piece, whose first state is an unknown; 60 */
+  double join; /* deviation of the end of a piece from the start of the next one, in deviations of
                       the noise; 0.01. 0: pieces are not joined */
-  int horizon;  /* 0; else unknowns are those that predict so many states from the first one of each
+  int horizon; /* 0; else unknowns are those that predict so many states from the first one of each
                       trajectory best, for data that no values explain up to the noise */
+  carom_first_state first_state; /* of `horizon` and of predictions: CAROM_FIRST_STATE_MEASURED */
   double huber; /* residuals beyond so many deviations count by their size, not its square; 4. 0:
                       squares for all */
   bool free_states;        /* true; false: pieces begin at the measured states, which are exact */
@@ -72,6 +79,8 @@ typedef struct carom_fit carom_fit;
  *   corner[b], corner[b][3], corner[b][3][x]
  *                              body coordinates of the points of a shape, of one of them, one of its
  *                              coordinates; corner[b]:shared is one factor of all
+ *   centre[b], centre[b][z]    where the centre of mass is in a body, from the point that was measured and
+ *                              that the scene's corners are seen from; one coordinate
  *   drag, angular_drag         of all bodies, drag[b] of one
  *   scale                      metres of the scene in one unit of length of the data
  *   shift[z]                   where the origin of the data stands in the scene: of a body on one

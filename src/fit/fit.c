@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "fit/fit_options.h"
+#include "fit/flight.h"
 #include "fit/horizon.h"
 #include "fit/overlap.h"
 #include "learn/recording.h"
@@ -82,6 +83,14 @@ static void choose_states(carom_fit *fit, size_t total, const offsets *o) {
     }
 }
 
+// states of a run before a contact acts
+static int flight_of(const recording *r, const run *from) {
+  const uint8_t *contact = r->contact + (size_t)from->trajectory * (size_t)r->states + from->first;
+  int count = 0;
+  while (count < from->states && !contact[count]) count++;
+  return count;
+}
+
 static carom_status copy_states(carom_fit *fit, const carom_trajectories *given, const recording *r,
                                 carom_error *error) {
   // velocities that were moved or made are not as they were measured
@@ -94,8 +103,9 @@ static carom_status copy_states(carom_fit *fit, const carom_trajectories *given,
   fit->run_first = size_allocate((size_t)r->run_count, sizeof(int));
   fit->run_states = size_allocate((size_t)r->run_count, sizeof(int));
   fit->run_trajectory = size_allocate((size_t)r->run_count, sizeof(int));
+  fit->run_flight = size_allocate((size_t)r->run_count, sizeof(int));
   if (fit->data == NULL || fit->clean == NULL || fit->run_first == NULL ||
-      fit->run_states == NULL || fit->run_trajectory == NULL)
+      fit->run_states == NULL || fit->run_trajectory == NULL || fit->run_flight == NULL)
     return no_memory(error);
   size_t at = 0;
   offsets off = {0, 0};
@@ -104,6 +114,7 @@ static carom_status copy_states(carom_fit *fit, const carom_trajectories *given,
     fit->run_first[i] = (int)at;
     fit->run_states[i] = from->states;
     fit->run_trajectory[i] = from->trajectory;
+    fit->run_flight[i] = flight_of(r, from);
     fit->run_count = i + 1;
     for (int k = 0; k < from->states; k++, at++) {
       size_t source =
@@ -231,6 +242,8 @@ carom_status carom_fit_create(const carom_system *system, const carom_trajectori
   carom_status status = options_check(&fit_option_table, options, error);
   if (status == CAROM_OK) status = options_check(&rollout_option_table, &how, error);
   if (status == CAROM_OK) status = check_data(system, trajectories, error);
+  if (status == CAROM_OK && options->first_state == CAROM_FIRST_STATE_FLIGHT)
+    status = flight_check(system, error);
   if (status != CAROM_OK) return status;
   carom_fit *made = calloc(1, sizeof *made);
   if (made == NULL) return no_memory(error);
@@ -258,9 +271,14 @@ void carom_fit_destroy(carom_fit *fit) {
   free(fit->run_first);
   free(fit->run_states);
   free(fit->run_trajectory);
+  free(fit->run_flight);
   free(fit->trajectories);
   free(fit->theta);
   free(fit);
+}
+
+const int *fit_flights(const carom_fit *fit) {
+  return fit->options.first_state == CAROM_FIRST_STATE_FLIGHT ? fit->run_flight : NULL;
 }
 
 int carom_fit_finding_count(const carom_fit *fit) {
@@ -485,7 +503,9 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
                           .pieces = sh->piece_count,
                           .iterations = fit->minimiser.iterations,
                           .report = sh->report};
-  unknowns_put(&fit->unknowns, fit->minimiser.q, fit->theta, &r->scale, r->shift);
+  unknowns_put(&fit->unknowns, fit->minimiser.q, fit->theta, &sh->measure);
+  r->scale = sh->measure.scale;
+  memcpy(r->shift, sh->measure.shift, sizeof r->shift);
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
     int64_t count = sh->sums.count[c];
     r->channels[c] =

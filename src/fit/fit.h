@@ -13,6 +13,7 @@ struct carom_fit {
   double *data, *clean; /* [states][2 D] as measured, and put on the constraints */
   int run_count;
   int *run_first, *run_states, *run_trajectory; /* [run_count] */
+  int *run_flight;                              /* [run_count] states before the first contact */
   double floor[CAROM_CHANNEL_COUNT];            /* noise below which nothing is believed */
   shooting shooting;
   minimiser minimiser;
@@ -25,5 +26,8 @@ struct carom_fit {
 
 /* Fills data, clean, run_* and found of a fit that has a system, options and a simulation. */
 carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error);
+
+/* run_flight where first states are found from flights, else NULL. */
+const int *fit_flights(const carom_fit *fit);
 
 #endif

@@ -6,6 +6,8 @@
 static const char *const velocity_choices[] = {"given",   "next",     "previous",
                                                "central", "estimate", NULL};
 
+static const char *const first_state_choices[] = {"measured", "flight", NULL};
+
 static const option_field fields[] = {
     {OPTION(carom_fit_options, piece), OPTION_RANGE(2, 1000000), .value = 60, .flag = "piece",
      .argument = "N", .heading = "Fit",
@@ -19,6 +21,11 @@ static const option_field fields[] = {
      .argument = "N", .heading = "Fit",
      .help = "find what predicts N states from the first one of each trajectory best, instead of "
              "what explains pieces up to the noise: for real data, which no model explains; 0: no"},
+    {OPTION(carom_fit_options, first_state), .names = first_state_choices, .flag = "first-state",
+     .argument = "NAME", .heading = "Fit",
+     .help = "where predictions over whole trajectories begin: at the first state as it was "
+             "measured, or at the one that explains the flight up to the first contact best "
+             "(flight): its measurement is often the worst"},
     {OPTION(carom_fit_options, huber), OPTION_RANGE(0, 1e9), .value = 4, .flag = "huber",
      .argument = "X", .heading = "Fit",
      .help = "residuals beyond so many deviations count by their size, not its square; 0: squares"},

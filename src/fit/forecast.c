@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "base/vector.h"
+#include "fit/flight.h"
 #include "system/system.h"
 
 enum { BATCH = 16 /* trajectories that are simulated together */ };
@@ -25,7 +26,7 @@ static void sort_by_length(forecast *f) {
 static bool reserve(forecast *f, int count, int longest) {
   size_t D = (size_t)f->system->coordinate_count;
   size_t motion = size_multiply(size_multiply(BATCH, (size_t)longest), D);
-  f->first = size_allocate_zero(4 * (size_t)count + 1, sizeof(int));
+  f->first = size_allocate_zero(5 * (size_t)count + 1, sizeof(int));
   f->place = size_allocate_zero((size_t)count + 1, sizeof(size_t));
   f->x0 = size_allocate(2 * BATCH * D + 4 * D + (size_t)f->measure.count, sizeof(double));
   f->x = size_allocate(size_multiply(2, motion), sizeof(double));
@@ -33,6 +34,7 @@ static bool reserve(forecast *f, int count, int longest) {
   f->states = f->first + count;
   f->source = f->states + count;
   f->order = f->source + count;
+  f->flight = f->order + count;
   f->v0 = f->x0 + BATCH * D;
   f->state = f->v0 + BATCH * D;
   f->y = f->state + 2 * D;
@@ -44,12 +46,13 @@ static bool reserve(forecast *f, int count, int longest) {
 carom_status forecast_init(forecast *f, const carom_system *system,
                            const carom_rollout_options *simulation, const double *data,
                            const double *clean, int count, const int *first, const int *states,
-                           int horizon, carom_error *error) {
+                           const int *flight, int horizon, carom_error *error) {
   *f = (forecast){.system = system, .simulation = *simulation, .data = data, .clean = clean};
   int longest = 2;
   for (int i = 0; i < count; i++) {
     int length = horizon > 0 && states[i] > horizon ? horizon : states[i];
     longest = length > longest ? length : longest;
+    if (flight != NULL && flight[i] > longest) longest = flight[i];
   }
   if (!measure_init(&f->measure, system) || !reserve(f, count, longest))
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
@@ -60,6 +63,7 @@ carom_status forecast_init(forecast *f, const carom_system *system,
     f->first[f->count] = first[i];
     f->states[f->count] = horizon > 0 && states[i] > horizon ? horizon : states[i];
     f->source[f->count] = i;
+    f->flight[f->count] = flight != NULL && flight[i] >= LEAST_FLIGHT ? flight[i] : 0;
     f->place[f->count + 1] =
         f->place[f->count] + (size_t)(f->states[f->count] - 1) * (size_t)f->numbers;
     f->count++;
@@ -67,6 +71,10 @@ carom_status forecast_init(forecast *f, const carom_system *system,
   if (f->count == 0)
     return error_set(error, CAROM_INVALID_DATA, "no trajectory to predict has two states");
   sort_by_length(f);
+  f->flown = size_allocate((size_t)longest * (size_t)f->numbers, sizeof(double));
+  f->touched = size_allocate(size_multiply(BATCH, (size_t)longest), 1);
+  if (f->flown == NULL || f->touched == NULL)
+    return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
   return CAROM_OK;
 }
 
@@ -76,6 +84,8 @@ void forecast_free(forecast *f) {
   free(f->place);
   free(f->x0);
   free(f->x);
+  free(f->flown);
+  free(f->touched);
 }
 
 /* Places and turns of a state beside the measured one. */
@@ -98,20 +108,53 @@ static void compare(forecast *f, const double *x, const double *y, double *resid
   }
 }
 
+static carom_status simulate(forecast *f, const double *theta, int count, int states,
+                             carom_error *error) {
+  f->simulation.steps = states - 1;
+  f->simulation.shard_size = 1;
+  return carom_system_simulate(f->system, &f->simulation, theta, count, f->x0, f->v0, f->x, f->v,
+                               f->touched, NULL, error);
+}
+
+/* Corrects the first states of a batch by their flights. */
+static carom_status follow_flight(forecast *f, const double *theta, int begin, int count,
+                                  carom_error *error) {
+  size_t D = (size_t)f->system->coordinate_count;
+  int states = 0;
+  for (int k = 0; k < count; k++)
+    if (f->flight[f->order[begin + k]] > states) states = f->flight[f->order[begin + k]];
+  if (states == 0) return CAROM_OK;
+  carom_status status = simulate(f, theta, count, states, error);
+  for (int k = 0; k < count && status == CAROM_OK; k++) {
+    // what flew, and is predicted to
+    int i = f->order[begin + k], n = 0;
+    while (n < f->flight[i] && !f->touched[(size_t)k * (size_t)states + (size_t)n]) n++;
+    if (n < LEAST_FLIGHT) continue;
+    for (int t = 0; t < n; t++)
+      compare(f, f->x + ((size_t)k * (size_t)states + (size_t)t) * D,
+              f->data + ((size_t)f->first[i] + (size_t)t) * 2 * D,
+              f->flown + (size_t)t * (size_t)f->numbers);
+    flight_correct(&f->measure, f->simulation.dt, n, f->numbers, f->flown, f->x0 + (size_t)k * D,
+                   f->v0 + (size_t)k * D);
+  }
+  return status;
+}
+
 static carom_status run_batch(forecast *f, const double *theta, int begin, int count,
                               double *residuals, carom_error *error) {
   size_t D = (size_t)f->system->coordinate_count;
   int states = f->states[f->order[begin]]; // the first is the longest
+  carom_status status = CAROM_OK;
   for (int k = 0; k < count; k++) {
     const double *clean = f->clean + (size_t)f->first[f->order[begin + k]] * 2 * D;
     measure_invert(&f->measure, clean, f->state);
     memcpy(f->x0 + (size_t)k * D, f->state, sizeof(double) * D);
     memcpy(f->v0 + (size_t)k * D, f->state + D, sizeof(double) * D);
   }
-  f->simulation.steps = states - 1;
-  f->simulation.shard_size = 1;
-  carom_status status = carom_system_simulate(f->system, &f->simulation, theta, count, f->x0, f->v0,
-                                              f->x, f->v, NULL, NULL, error);
+  for (int pass = 0; pass < FLIGHT_PASSES && status == CAROM_OK; pass++)
+    status = follow_flight(f, theta, begin, count, error);
+  if (status != CAROM_OK) return status;
+  status = simulate(f, theta, count, states, error);
   for (int k = 0; k < count && status == CAROM_OK; k++) {
     int i = f->order[begin + k];
     for (int t = 1; t < f->states[i]; t++)
@@ -122,10 +165,7 @@ static carom_status run_batch(forecast *f, const double *theta, int begin, int c
   return status;
 }
 
-carom_status forecast_run(forecast *f, const double *theta, double scale, const double *shift,
-                          double *residuals, carom_error *error) {
-  f->measure.scale = scale;
-  memcpy(f->measure.shift, shift, sizeof f->measure.shift);
+carom_status forecast_run(forecast *f, const double *theta, double *residuals, carom_error *error) {
   carom_status status = CAROM_OK;
   for (int at = 0; at < f->count && status == CAROM_OK; at += BATCH) {
     int count = f->count - at < BATCH ? f->count - at : BATCH;

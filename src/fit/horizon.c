@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dense.h"
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/size.h"
 #include "base/vector.h"
-#include "base/dense.h"
 #include "fit/forecast.h"
 #include "system/system.h"
 
@@ -44,16 +44,23 @@ static double mean_loss(const cloud *c, const double *residuals) {
   return sum / c->forecast.count;
 }
 
+// a trajectory is one piece of evidence, priors are what is known beside them
+static double prior_loss(const cloud *c, const double *q) {
+  double cost = 0, slope, curvature;
+  for (int j = 0; j < c->p; j++)
+    cost += unknown_prior(&c->fit->unknowns.items[j], q[j], &slope, &curvature);
+  return cost / c->forecast.count;
+}
+
 /* The loss at q, infinite where motion cannot be computed. */
 static carom_status predict(cloud *c, const double *q, double *residuals, double *loss,
                             carom_error *error) {
-  double scale = 1, shift[3] = {0, 0, 0};
   carom_parameters_default(c->fit->system, c->theta);
-  unknowns_put(&c->fit->unknowns, q, c->theta, &scale, shift);
-  carom_status status = forecast_run(&c->forecast, c->theta, scale, shift, residuals, error);
+  unknowns_put(&c->fit->unknowns, q, c->theta, &c->forecast.measure);
+  carom_status status = forecast_run(&c->forecast, c->theta, residuals, error);
   *loss = INFINITY;
   if (status == CAROM_NUMERICAL_FAILURE || status == CAROM_INVALID_DATA) return CAROM_OK;
-  if (status == CAROM_OK) *loss = mean_loss(c, residuals);
+  if (status == CAROM_OK) *loss = mean_loss(c, residuals) + prior_loss(c, q);
   minimiser *m = &c->fit->minimiser;
   m->iterations++;
   if (status == CAROM_OK && m->progress != NULL && !m->progress(m->progress_user, m->iterations, 0))
@@ -152,6 +159,17 @@ static void add_group(cloud *c, size_t first, int count, double usual, double sh
     }
 }
 
+// what is known beforehand is a piece of evidence of its own: its information is its variance
+static void add_priors(cloud *c) {
+  for (int j = 0; j < c->p; j++) {
+    double slope, curvature, spread = c->spread[j];
+    unknown_prior(&c->fit->unknowns.items[j], c->q[j], &slope, &curvature);
+    c->g[j] += spread * slope;
+    c->A[j * c->p + j] += spread * spread * curvature;
+    c->B[j * c->p + j] += spread * spread * curvature;
+  }
+}
+
 /* A = sum A_i, g = sum g_i, B = sum g_i g_i' over trajectories. */
 static void add_up(cloud *c) {
   const carom_system *s = c->fit->system;
@@ -176,6 +194,7 @@ static void add_up(cloud *c) {
   }
   for (int a = 0; a < p; a++)
     for (int b = a + 1; b < p; b++) c->A[a * p + b] = c->A[b * p + a];
+  add_priors(c);
 }
 
 static double largest_diagonal(const cloud *c) {
@@ -379,7 +398,7 @@ static carom_status search(cloud *c, carom_error *error) {
   if (isinf(loss)) return error_prefix(error, "predictions at the start cannot be computed");
   set_usual(c, scratch);
   memcpy(before, c->usual, sizeof before);
-  loss = mean_loss(c, scratch);
+  loss = mean_loss(c, scratch) + prior_loss(c, c->q);
   for (int round = 0, calm = 0; round < MOST_ROUNDS && calm < CALM_ROUNDS; round++) {
     double last = loss;
     status = draw_cloud(c, &random, error);
@@ -398,9 +417,9 @@ static carom_status search(cloud *c, carom_error *error) {
 carom_status horizon_fit(carom_fit *fit, carom_error *error) {
   int p = fit->unknowns.count;
   cloud c = {.fit = fit, .p = p, .samples = 2 * (p + 4)};
-  carom_status status =
-      forecast_init(&c.forecast, fit->system, &fit->simulation, fit->data, fit->clean,
-                    fit->run_count, fit->run_first, fit->run_states, fit->options.horizon, error);
+  carom_status status = forecast_init(&c.forecast, fit->system, &fit->simulation, fit->data,
+                                      fit->clean, fit->run_count, fit->run_first, fit->run_states,
+                                      fit_flights(fit), fit->options.horizon, error);
   if (status == CAROM_OK && !cloud_make(&c))
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
   if (status == CAROM_OK) {

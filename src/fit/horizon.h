@@ -6,7 +6,7 @@
  *
  *   loss(q) = mean over trajectories, mean over states of sum over channels |residual| / usual residual
  *
- * is made small: distances and angles as they are, not squared. Such a loss jumps with every contact that comes
+ * is made small, with the priors of q as one trajectory more: distances and angles as they are, not squared. Such a loss jumps with every contact that comes
  * a step earlier, so derivatives at a point say little. They are taken of the mean over a cloud of values
  * instead: q_s = q + h xi_s, xi = +-1; by regression r(q_s) = r + J (q_s - q); and Gauss and Newton's step of
  * the reweighted squares is made with that, as ensemble methods do. The cloud becomes as wide as q is known.

@@ -17,7 +17,8 @@ bool measure_init(measure *m, const carom_system *system) {
     m->count += 2 * d + (system->bodies[b].rigid ? 2 * turns : 0);
   m->owned_channel = size_allocate((size_t)m->count, 1);
   m->owned_group = size_allocate((size_t)m->count, sizeof(int));
-  if (m->owned_channel == NULL || m->owned_group == NULL) return false;
+  m->centre = size_allocate_zero((size_t)(system->body_count * d) + 1, sizeof(double));
+  if (m->owned_channel == NULL || m->owned_group == NULL || m->centre == NULL) return false;
   for (int b = 0; b < system->body_count; b++) {
     static const carom_channel order[] = {CAROM_CHANNEL_POSITION, CAROM_CHANNEL_VELOCITY,
                                           CAROM_CHANNEL_ANGLE, CAROM_CHANNEL_RATE};
@@ -35,6 +36,14 @@ bool measure_init(measure *m, const carom_system *system) {
 void measure_free(measure *m) {
   free(m->owned_channel);
   free(m->owned_group);
+  free(m->centre);
+}
+
+void measure_as(measure *m, const measure *other) {
+  size_t numbers = (size_t)(m->system->body_count * m->system->dimension);
+  m->scale = other->scale;
+  memcpy(m->shift, other->shift, sizeof m->shift);
+  memcpy(m->centre, other->centre, sizeof(double) * numbers);
 }
 
 /* ---- rotations ------------------------------------------------------------------------------- */
@@ -97,14 +106,24 @@ static void turn_of(int d, const double *x, const double *dy, double factor, dou
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
+/* sum_k c_k a_k, coordinate i, over the axes a_k = x_k - x_0 of a body whose points begin at x (or over their
+ * changes): from the measured point to the centre of mass. */
+static double arm(const measure *m, int body_index, const double *x, int i) {
+  int d = m->system->dimension;
+  double sum = 0;
+  if (m->centre == NULL || !m->system->bodies[body_index].rigid) return 0;
+  for (int k = 0; k < d; k++) sum += m->centre[body_index * d + k] * (x[(k + 1) * d + i] - x[i]);
+  return sum;
+}
+
 void measure_residual(const measure *m, const double *s, const double *y, double *r) {
   const carom_system *system = m->system;
   int d = system->dimension, D = system->coordinate_count, turns = turn_count(d);
   for (int b = 0; b < system->body_count; b++) {
     int at = system->bodies[b].first_point * d;
     for (int i = 0; i < d; i++) {
-      r[i] = (s[at + i] - m->shift[i]) / m->scale - y[at + i];
-      r[d + i] = s[D + at + i] / m->scale - y[D + at + i];
+      r[i] = (s[at + i] - arm(m, b, s + at, i) - m->shift[i]) / m->scale - y[at + i];
+      r[d + i] = (s[D + at + i] - arm(m, b, s + D + at, i)) / m->scale - y[D + at + i];
     }
     r += 2 * d;
     if (!system->bodies[b].rigid) continue;
@@ -123,8 +142,8 @@ void measure_change(const measure *m, const double *s, const double *y, const do
   for (int b = 0; b < system->body_count; b++) {
     int at = system->bodies[b].first_point * d;
     for (int i = 0; i < d; i++) {
-      dr[i] = ds[at + i] / m->scale;
-      dr[d + i] = ds[D + at + i] / m->scale;
+      dr[i] = (ds[at + i] - arm(m, b, ds + at, i)) / m->scale;
+      dr[d + i] = (ds[D + at + i] - arm(m, b, ds + D + at, i)) / m->scale;
     }
     dr += 2 * d;
     if (!system->bodies[b].rigid) continue;
@@ -152,8 +171,8 @@ void measure_by_scale(const measure *m, const double *s, double *dr) {
   for (int b = 0; b < system->body_count; b++) {
     int at = system->bodies[b].first_point * d;
     for (int i = 0; i < d; i++) {
-      dr[i] = -(s[at + i] - m->shift[i]) / m->scale;
-      dr[d + i] = -s[D + at + i] / m->scale;
+      dr[i] = -(s[at + i] - arm(m, b, s + at, i) - m->shift[i]) / m->scale;
+      dr[d + i] = -(s[D + at + i] - arm(m, b, s + D + at, i)) / m->scale;
     }
     dr += 2 * d + (system->bodies[b].rigid ? 2 * turn_count(d) : 0);
   }
@@ -169,6 +188,19 @@ void measure_by_shift(const measure *m, int axis, double *dr) {
   }
 }
 
+void measure_by_centre(const measure *m, int body_index, int axis, const double *s, double *dr) {
+  const carom_system *system = m->system;
+  int d = system->dimension, D = system->coordinate_count;
+  memset(dr, 0, sizeof(double) * (size_t)m->count);
+  for (int b = 0; b < body_index; b++)
+    dr += 2 * d + (system->bodies[b].rigid ? 2 * turn_count(d) : 0);
+  const double *x = s + system->bodies[body_index].first_point * d, *v = x + D;
+  for (int i = 0; i < d; i++) {
+    dr[i] = -(x[(axis + 1) * d + i] - x[i]) / m->scale;
+    dr[d + i] = -(v[(axis + 1) * d + i] - v[i]) / m->scale;
+  }
+}
+
 void measure_invert(const measure *m, const double *y, double *s) {
   const carom_system *system = m->system;
   int d = system->dimension, D = system->coordinate_count;
@@ -179,8 +211,8 @@ void measure_invert(const measure *m, const double *y, double *s) {
       for (int i = 0; i < d; i++) {
         double axis = k > 0 ? y[at + k * d + i] - y[at + i] : 0;
         double turning = k > 0 ? y[D + at + k * d + i] - y[D + at + i] : 0;
-        s[at + k * d + i] = m->scale * y[at + i] + m->shift[i] + axis;
-        s[D + at + k * d + i] = m->scale * y[D + at + i] + turning;
+        s[at + k * d + i] = m->scale * y[at + i] + m->shift[i] + arm(m, b, y + at, i) + axis;
+        s[D + at + k * d + i] = m->scale * y[D + at + i] + arm(m, b, y + D + at, i) + turning;
       }
   }
 }

@@ -22,6 +22,7 @@ static int first_runs(carom_fit *loaded) {
   for (int r = 0; r < loaded->run_count; r++) {
     if (r > 0 && loaded->run_trajectory[r] == loaded->run_trajectory[r - 1]) continue;
     loaded->run_first[count] = loaded->run_first[r];
+    loaded->run_flight[count] = loaded->run_flight[r];
     loaded->run_states[count++] = loaded->run_states[r];
   }
   return count;
@@ -29,17 +30,17 @@ static int first_runs(carom_fit *loaded) {
 
 static carom_status predict_all(const carom_fit *fit, carom_fit *loaded, forecast *f,
                                 carom_fit_prediction *p, carom_error *error) {
-  carom_status status =
-      forecast_init(f, fit->system, &fit->simulation, loaded->data, loaded->clean,
-                    first_runs(loaded), loaded->run_first, loaded->run_states, 0, error);
+  carom_status status = forecast_init(f, fit->system, &fit->simulation, loaded->data, loaded->clean,
+                                      first_runs(loaded), loaded->run_first, loaded->run_states,
+                                      fit_flights(loaded), 0, error);
   if (status != CAROM_OK) return status;
+  measure_as(&f->measure, &fit->shooting.measure);
   double *residuals = size_allocate(f->place[f->count], sizeof(double));
   p->position = size_allocate_zero((size_t)f->count, sizeof(double));
   p->angle = size_allocate_zero((size_t)f->count, sizeof(double));
   if (residuals == NULL || p->position == NULL || p->angle == NULL)
     status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
-  if (status == CAROM_OK)
-    status = forecast_run(f, fit->theta, fit->result.scale, fit->result.shift, residuals, error);
+  if (status == CAROM_OK) status = forecast_run(f, fit->theta, residuals, error);
   if (status == CAROM_OK) {
     p->count = f->count;
     for (int i = 0; i < f->count; i++)
@@ -69,6 +70,7 @@ static carom_status load_and_predict(const carom_fit *fit, const carom_trajector
   free(loaded.run_first);
   free(loaded.run_states);
   free(loaded.run_trajectory);
+  free(loaded.run_flight);
   return status;
 }
 

@@ -160,6 +160,7 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
                cut(sh, length);
   sh->f = sh->tangent.size;
   sh->plain = sh->measure;
+  sh->plain.centre = NULL;
   if (ready) {
     sh->batch = sh->piece_count < MOST_BATCH ? sh->piece_count : MOST_BATCH;
     if (sh->batch < FEW) sh->batch = FEW;
@@ -305,7 +306,18 @@ static void load_state(const evaluation *e, int sample, double *s) {
   memcpy(s + D, e->v0 + (size_t)sample * D, sizeof(double) * D);
 }
 
-/* ds / dq of a measured first state: the data's scale and shift move it. */
+// the centre of a body moves along one of its axes, which y has
+static void start_by_centre(const shooting *sh, const unknown *u, const double *y, double *to) {
+  const body *b = &sh->system->bodies[u->body];
+  int d = sh->system->dimension, first = b->first_point * d, tip = first + (u->axis + 1) * d;
+  for (int k = 0; k < b->point_count; k++)
+    for (int i = 0; i < d; i++) {
+      to[first + k * d + i] = y[tip + i] - y[first + i];
+      to[sh->D + first + k * d + i] = y[sh->D + tip + i] - y[sh->D + first + i];
+    }
+}
+
+/* ds / dq of a measured first state: how things are measured moves it. */
 static void start_by_unknowns(const evaluation *e, const double *y, double *Y) {
   const shooting *sh = e->sh;
   size_t row = 2 * (size_t)sh->D;
@@ -314,6 +326,7 @@ static void start_by_unknowns(const evaluation *e, const double *y, double *Y) {
   for (int j = 0; j < sh->p; j++) {
     const unknown *u = &sh->unknowns->items[j];
     double *to = Y + (size_t)j * row;
+    if (u->kind == UNKNOWN_CENTRE) start_by_centre(sh, u, y, to);
     if (u->kind != UNKNOWN_SCALE && u->kind != UNKNOWN_SHIFT) continue;
     for (int pt = 0; pt < sh->system->point_count; pt++) {
       int centre = sh->system->bodies[sh->system->point_body[pt]].first_point;
@@ -405,9 +418,11 @@ static void residual_rows(const evaluation *e, const double *s, const double *y,
     measure_change(&sh->measure, s, y, Y + (size_t)c * row, J + (size_t)c * (size_t)m);
   for (int j = 0; j < sh->p; j++) {
     const unknown *u = &sh->unknowns->items[j];
-    if (u->kind != UNKNOWN_SCALE && u->kind != UNKNOWN_SHIFT) continue;
+    if (u->kind < UNKNOWN_SCALE) continue;
     if (u->kind == UNKNOWN_SCALE)
       measure_by_scale(&sh->measure, s, e->dr);
+    else if (u->kind == UNKNOWN_CENTRE)
+      measure_by_centre(&sh->measure, u->body, u->axis, s, e->dr);
     else
       measure_by_shift(&sh->measure, u->axis, e->dr);
     double *to = J + (size_t)(e->first_q + j) * (size_t)m;
@@ -743,7 +758,7 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
   if (sh->note_felt)
     memset(sh->felt, 0, (size_t)sh->piece_count * (size_t)sh->system->contact_count);
   carom_parameters_default(sh->system, sh->theta);
-  unknowns_put(sh->unknowns, q, sh->theta, &sh->measure.scale, sh->measure.shift);
+  unknowns_put(sh->unknowns, q, sh->theta, &sh->measure);
   evaluation e = evaluation_make(sh, q, derivatives);
   double total = prior_cost(sh, q);
   bool few = count <= 4 * FEW && count < sh->batch;
@@ -768,7 +783,8 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
 }
 
 void shooting_measured_starts(shooting *sh, const double *q, double *starts) {
-  unknowns_put(sh->unknowns, q, sh->theta, &sh->measure.scale, sh->measure.shift);
+  carom_parameters_default(sh->system, sh->theta);
+  unknowns_put(sh->unknowns, q, sh->theta, &sh->measure);
   for (int i = 0; i < sh->piece_count; i++)
     measure_invert(&sh->measure, sh->clean + (size_t)sh->pieces[i].first * 2 * (size_t)sh->D,
                    starts + (size_t)i * 2 * (size_t)sh->D);

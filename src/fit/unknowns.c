@@ -35,16 +35,22 @@ double unknown_prior(const unknown *u, double q, double *slope, double *curvatur
   return 0.5 * weak * weak + 0.5 * off * off;
 }
 
-void unknowns_put(const unknown_list *list, const double *q, double *theta, double *scale,
-                  double *shift) {
+void unknowns_put(const unknown_list *list, const double *q, double *theta, measure *measured) {
   for (int i = 0; i < list->count; i++) {
     const unknown *u = &list->items[i];
     double value = unknown_value(u, q[i]);
-    if (u->kind == UNKNOWN_SCALE) *scale = value;
-    if (u->kind == UNKNOWN_SHIFT) shift[u->axis] = value;
-    for (int k = 0; k < u->entry_count; k++)
+    if (u->kind == UNKNOWN_SCALE) measured->scale = value;
+    if (u->kind == UNKNOWN_SHIFT) measured->shift[u->axis] = value;
+    for (int k = 0; k < u->entry_count && u->kind != UNKNOWN_CENTRE; k++)
       theta[u->entries[k]] =
           u->kind == UNKNOWN_LOG ? u->coefficients[k] + q[i] : u->coefficients[k] * value;
+  }
+  // corners that are unknown too are seen from the point that is measured
+  for (int i = 0; i < list->count; i++) {
+    const unknown *u = &list->items[i];
+    if (u->kind != UNKNOWN_CENTRE) continue;
+    measured->centre[u->body * list->system->dimension + u->axis] = q[i];
+    for (int k = 0; k < u->entry_count; k++) theta[u->entries[k]] += u->coefficients[k] * q[i];
   }
 }
 
@@ -172,7 +178,8 @@ static carom_status add(parser *p, const item *it, const unknown *u) {
   for (int i = 0; i < list->count; i++)
     for (int k = 0; k < list->items[i].entry_count; k++)
       for (int j = 0; j < u->entry_count; j++)
-        if (list->items[i].entries[k] == u->entries[j])
+        if (list->items[i].entries[k] == u->entries[j] &&
+            (u->kind == UNKNOWN_CENTRE) == (list->items[i].kind == UNKNOWN_CENTRE))
           return error_set(p->error, CAROM_INVALID_ARGUMENT,
                            "unknown '%s': it is part of '%s' already; list it once", it->text,
                            list->items[i].name);
@@ -507,6 +514,12 @@ static double size_of_bodies(const carom_system *system) {
   return size > 0 ? size : 1;
 }
 
+static bool has_joints(const carom_system *system) {
+  for (int i = 0; i < system->constraint_count; i++)
+    if (system->constraints[i].internal_of < 0) return true;
+  return false;
+}
+
 // what belongs to the data and not to theta
 static carom_status add_of_data(parser *p, const item *it) {
   unknown u = {.kind = UNKNOWN_SCALE,
@@ -518,11 +531,10 @@ static carom_status add_of_data(parser *p, const item *it) {
                .natural = 1};
   snprintf(u.name, sizeof u.name, "%s", it->name);
   u.spread = 0.02;
-  for (int i = 0; i < p->system->constraint_count; i++)
-    if (p->system->constraints[i].internal_of < 0)
-      return bad(p, it,
-                 "the scene has joints, whose lengths and places say where the data stands; it is "
-                 "for bodies without");
+  if (has_joints(p->system))
+    return bad(p, it,
+               "the scene has joints, whose lengths and places say where the data stands; it is "
+               "for bodies without");
   if (strcmp(it->name, "shift") == 0) {
     if (it->at_count != 1) return bad(p, it, "expected shift[AXIS]");
     carom_status status = read_axis(p, it, it->at[0], &u.axis);
@@ -652,11 +664,71 @@ static carom_status add_corners(parser *p, const item *it) {
   return status;
 }
 
+/* ---- centres of mass ------------------------------------------------------------------------- */
+
+// what stands somewhere in a body beside its corners, and would have to move with them
+static carom_status check_centre(const parser *p, const item *it, const body *b) {
+  const carom_system *system = p->system;
+  if (!b->rigid) return bad(p, it, "a point mass is its own centre");
+  if (b->shape == SHAPE_BALL) return bad(p, it, "the centre of a ball's shape is that of its mass");
+  if (system->spring_count > 0) return bad(p, it, "the scene has springs, which hold bodies by it");
+  return has_joints(system)
+             ? bad(p, it, "the scene has joints, which hold bodies by it; it is for bodies without")
+             : CAROM_OK;
+}
+
+/* Along one axis of a body: its corners move the other way, as seen from the centre. */
+static carom_status add_centre_along(parser *p, const item *it, int body_index, int axis) {
+  const carom_system *system = p->system;
+  const body *b = &system->bodies[body_index];
+  int d = system->dimension, corners = b->shape == SHAPE_POINTS ? b->shape_point_count : 0;
+  double size = size_of_bodies(system);
+  unknown u = {.kind = UNKNOWN_CENTRE,
+               .segment = CAROM_CORNER,
+               .axis = axis,
+               .body = body_index,
+               .entry_count = corners,
+               .low = -INFINITY,
+               .high = INFINITY,
+               .natural = size,
+               .spread = 0.03 * size};
+  snprintf(u.name, sizeof u.name, "centre[%.60s][%c]", b->id, "xyz"[axis]);
+  for (int i = 0; i < p->list->count; i++)
+    if (strcmp(p->list->items[i].name, u.name) == 0) return bad(p, it, "it is listed twice");
+  carom_status status = set_range(p, it, &u);
+  if (status != CAROM_OK) return status;
+  u.entries = malloc(sizeof(int) * (size_t)corners + 1);
+  u.coefficients = malloc(sizeof(double) * (size_t)corners + 1);
+  for (int k = 0; k < corners && u.entries != NULL && u.coefficients != NULL; k++) {
+    u.entries[k] = system->segments[CAROM_CORNER].offset + (b->first_corner + k) * d + axis;
+    u.coefficients[k] = -1;
+  }
+  status = u.entries != NULL && u.coefficients != NULL ? add(p, it, &u) : no_memory(p);
+  if (status == CAROM_OK) return status;
+  free(u.entries);
+  free(u.coefficients);
+  return status;
+}
+
+// centre[BODY], all its coordinates, or centre[BODY][AXIS]
+static carom_status add_centre(parser *p, const item *it) {
+  int axis = -1;
+  if (it->at_count < 1 || it->at_count > 2)
+    return bad(p, it, "expected centre[BODY] or centre[BODY][AXIS]");
+  int body_index = body_named(p->system, it->at[0]);
+  if (body_index < 0) return no_body(p, it);
+  carom_status status = check_centre(p, it, &p->system->bodies[body_index]);
+  if (status == CAROM_OK && it->at_count == 2) status = read_axis(p, it, it->at[1], &axis);
+  for (int i = 0; i < p->system->dimension && status == CAROM_OK; i++)
+    if (axis < 0 || i == axis) status = add_centre_along(p, it, body_index, i);
+  return status;
+}
+
 static carom_status add_item(parser *p, const item *it) {
   static const char *const names[] = {"friction", "restitution",  "mass",        "moment",
                                       "gravity",  "stiffness",    "regularizer", "scale",
                                       "shift",    "radius",       "offset",      "corner",
-                                      "drag",     "angular_drag", NULL};
+                                      "drag",     "angular_drag", "centre",      NULL};
   if (it->divisor[0] != '\0' && strcmp(it->name, "mass") != 0)
     return bad(p, it, "only masses may be given as a ratio");
   if (strcmp(it->name, "friction") == 0) return add_properties(p, it, CAROM_FRICTION);
@@ -673,14 +745,16 @@ static carom_status add_item(parser *p, const item *it) {
     return add_of_bodies(p, it, CAROM_ANGULAR_DRAG, "a point mass does not turn");
   if (strcmp(it->name, "offset") == 0) return add_offsets(p, it);
   if (strcmp(it->name, "corner") == 0) return add_corners(p, it);
+  if (strcmp(it->name, "centre") == 0) return add_centre(p, it);
   if (strcmp(it->name, "scale") == 0 || strcmp(it->name, "shift") == 0) return add_of_data(p, it);
   const char *near = carom_name_nearest(it->name, names);
-  return error_set(p->error, CAROM_INVALID_ARGUMENT,
-                   "unknown '%s': there is no such quantity%s%s%s; they are friction, restitution, "
-                   "mass, moment, gravity, stiffness, regularizer, radius, offset, corner, drag, "
-                   "angular_drag, scale, shift",
-                   it->text, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
-                   near != NULL ? "'" : "");
+  return error_set(
+      p->error, CAROM_INVALID_ARGUMENT,
+      "unknown '%s': there is no such quantity%s%s%s; they are friction, restitution, "
+      "mass, moment, gravity, stiffness, regularizer, radius, offset, corner, centre, drag, "
+      "angular_drag, scale, shift",
+      it->text, near != NULL ? ", did you mean '" : "", near != NULL ? near : "",
+      near != NULL ? "'" : "");
 }
 
 carom_status unknowns_parse(const carom_system *system, const char *text, unknown_list *list,

@@ -8,20 +8,23 @@
 #define CAROM_FIT_UNKNOWNS_H
 
 #include "carom.h"
+#include "fit/measure.h"
 
 typedef enum unknown_kind {
   UNKNOWN_LOG,      /* theta has the logarithm of the value: mass, moment */
   UNKNOWN_POSITIVE, /* theta has the value, q its logarithm: stiffness */
   UNKNOWN_LINEAR,   /* theta has the value: friction, restitution, gravity, regularizer */
   UNKNOWN_SCALE,    /* of the data */
-  UNKNOWN_SHIFT     /* of the data, along `axis` */
+  UNKNOWN_SHIFT,    /* of the data, along `axis` */
+  UNKNOWN_CENTRE /* of mass of `body`, along its axis `axis`: corners stand at theta_e - value, and what is
+                       measured of the body is a point beside its centre */
 } unknown_kind;
 
 typedef struct unknown {
   char name[96];
   unknown_kind kind;
   carom_segment segment; /* of theta */
-  int axis;
+  int axis, body;
   int entry_count;
   int *entries; /* [entry_count] of theta */
   double *
@@ -51,11 +54,11 @@ double unknown_coordinate(const unknown *u, double value);
 /* d value / d q at q */
 double unknown_slope(const unknown *u, double q);
 
-/* Puts the coordinates q [count] into theta, scale and shift, which keep what is not unknown. */
-void unknowns_put(const unknown_list *list, const double *q, double *theta, double *scale,
-                  double *shift);
+/* Puts the coordinates q [count] into theta, which holds the scene's values, and into how things are measured,
+ * which keeps what is not unknown. */
+void unknowns_put(const unknown_list *list, const double *q, double *theta, measure *measured);
 
-/* q_bar [count] of cotangents of theta; what hangs on the data's scale and shift gets 0. */
+/* q_bar [count] of cotangents of theta; what hangs on how things are measured is not in it. */
 void unknowns_pull(const unknown_list *list, const double *q, const double *theta_bar,
                    double *q_bar);
 

@@ -25,7 +25,7 @@ expect() {
   local found=$?
   if [ $found -ne "$code" ]; then
     fail "carom $*: exit code $found, expected $code"
-  elif ! cat out err | grep -qE -- "$pattern"; then
+  elif ! grep -qE -- "$pattern" out err; then
     fail "carom $*: no '$pattern' in the output"
   else
     pass
@@ -34,7 +34,7 @@ expect() {
 
 # says PATTERN: the output of the last `expect` has this piece too
 says() {
-  if cat out err | grep -qE -- "$1"; then pass; else fail "no '$1' in the output of the last command"; fi
+  if grep -qE -- "$1" out err; then pass; else fail "no '$1' in the output of the last command"; fi
 }
 
 # holds DESCRIPTION COMMAND...: the command succeeds

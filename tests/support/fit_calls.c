@@ -84,6 +84,17 @@ static outcome try_fit_predict(trial *t) {
   return o;
 }
 
+static outcome try_model_predict_whole(trial *t) {
+  const carom_trajectories data = measured();
+  carom_fit_prediction made = {.position = garbage};
+  outcome o = {.status = carom_model_predict_whole(P(model, have.model), P(trajectories, &data),
+                                                   N(velocity, CAROM_VELOCITY_GIVEN),
+                                                   P(prediction, &made), ERROR)};
+  o.made = P(prediction, made.position);
+  if (made.position != garbage) carom_fit_prediction_free(&made);
+  return o;
+}
+
 static outcome try_fit_prediction_free(trial *t) {
   carom_fit_prediction none = {0};
   carom_fit_prediction_free(P(prediction, &none));
@@ -105,5 +116,6 @@ const public_call fit_calls[] = {
     ROW(fit_finding, ""),
     ROW(fit_predict, ""),
     ROW(fit_prediction_free, ""),
+    ROW(model_predict_whole, ""),
     ROW(fit_write, ""),
     {0}};
