@@ -10,6 +10,7 @@
 #include "fit/fit_options.h"
 #include "fit/horizon.h"
 #include "fit/overlap.h"
+#include "fit/valley.h"
 #include "learn/recording.h"
 #include "rollout/rollout_options.h"
 #include "system/system.h"
@@ -359,6 +360,23 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
   return status == CAROM_OK ? minimise(m, error) : status;
 }
 
+/* Looks for other valleys of the cost until there is none that is deeper. */
+static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ROUNDS = 4 };
+  minimiser *m = &fit->minimiser;
+  carom_status status = CAROM_OK;
+  bool moved = true;
+  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
+    bool states_moved = false;
+    status = valley_states(m, &states_moved, error);
+    if (status == CAROM_OK && states_moved) status = minimise(m, error);
+    if (status == CAROM_OK) status = valley_properties(m, &moved, error);
+    moved = moved || states_moved;
+    if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
+  }
+  return status;
+}
+
 /* First states free. Pieces are fitted from their first states on to the next, and the next: what is known of a first
  * state by the states near it is good enough to predict a few more, and contacts happen as they should. */
 static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
@@ -384,6 +402,7 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, c
   }
   sh->horizon = INT_MAX;
   if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
+  if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
   // joins from soft to what was asked for
   double join =
       fit->options.join > 0 && sh->piece_count > fit->run_count ? fmax(1, fit->options.join) : 0;
