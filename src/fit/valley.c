@@ -1,6 +1,5 @@
 #include "fit/valley.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +244,51 @@ carom_status valley_states(minimiser *m, bool *moved, carom_error *error) {
   return status;
 }
 
+/* ---- where to go back to --------------------------------------------------------------------- */
+
+typedef struct place {
+  double *q, *starts;
+  double cost;
+} place;
+
+static bool place_make(place *at, const minimiser *m) {
+  size_t p = (size_t)m->sh->p, n = (size_t)m->sh->piece_count;
+  *at = (place){.q = size_allocate(p + n * 2 * (size_t)m->sh->D, sizeof(double))};
+  if (at->q == NULL) return false;
+  at->starts = at->q + p;
+  return true;
+}
+
+static size_t bytes_of_starts(const minimiser *m) {
+  return sizeof(double) * (size_t)m->sh->piece_count * 2 * (size_t)m->sh->D;
+}
+
+static void place_keep(place *at, const minimiser *m) {
+  memcpy(at->q, m->q, sizeof(double) * (size_t)m->sh->p);
+  memcpy(at->starts, m->starts, bytes_of_starts(m));
+  at->cost = m->cost;
+}
+
+static void place_restore(const place *at, minimiser *m) {
+  memcpy(m->q, at->q, sizeof(double) * (size_t)m->sh->p);
+  memcpy(m->starts, at->starts, bytes_of_starts(m));
+  m->cost = at->cost;
+}
+
+// a few iterations, from where it stands
+static carom_status go_on(minimiser *m, int iterations, carom_error *error) {
+  const int most = m->most;
+  const double tolerance = m->tolerance;
+  m->most = most < iterations ? most : iterations;
+  m->tolerance = 1e-4;
+  carom_status status = minimise(m, error);
+  m->most = most;
+  m->tolerance = tolerance;
+  if (status != CAROM_NUMERICAL_FAILURE) return status;
+  m->cost = INFINITY; // no motion there
+  return CAROM_OK;
+}
+
 /* ---- properties ------------------------------------------------------------------------------ */
 
 static bool is_property(const minimiser *m, int j) {
@@ -252,56 +296,71 @@ static bool is_property(const minimiser *m, int j) {
   return segment == CAROM_FRICTION || segment == CAROM_RESTITUTION;
 }
 
-/* Unknown j at q: all else follows, then it is let go. `kept` [p + states] is where to go back to. */
-static carom_status try_there(minimiser *m, int j, double q, double *kept, bool *moved,
+/* Unknown j at q: all else follows, then it is let go. */
+static carom_status try_there(minimiser *m, int j, double q, place *kept, bool *moved,
                               carom_error *error) {
-  enum { HELD = 5, FREE = 12 };
-  const double PROMISING = 30; // of the cost: held at a value that is near the floor, not on it
-  shooting *sh = m->sh;
-  size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
-  const double before = m->cost, low = m->low[j], high = m->high[j], tolerance = m->tolerance;
-  const int most = m->most;
-  memcpy(kept, m->q, sizeof(double) * p);
-  memcpy(kept + p, m->starts, sizeof(double) * states);
+  enum { HELD = 3, FREE = 8 };
+  const double PROMISING = 20; // of the cost: held at a value that is near the floor, not on it
+  const double low = m->low[j], high = m->high[j];
+  place_keep(kept, m);
   m->q[j] = m->low[j] = m->high[j] = q;
-  m->most = most < HELD ? most : HELD;
-  m->tolerance = 1e-4;
-  carom_status status = minimise(m, error);
+  carom_status status = go_on(m, HELD, error);
   m->low[j] = low;
   m->high[j] = high;
-  m->most = most < FREE ? most : FREE;
-  if (status == CAROM_OK && m->cost < before + PROMISING) status = minimise(m, error);
-  m->most = most;
-  m->tolerance = tolerance;
-  bool better = status == CAROM_OK && m->cost < before - m->gain;
+  if (status == CAROM_OK && m->cost < kept->cost + PROMISING) status = go_on(m, FREE, error);
+  bool better = status == CAROM_OK && m->cost < kept->cost - m->gain;
   *moved = *moved || better;
-  if (better) return status;
-  memcpy(m->q, kept, sizeof(double) * p);
-  memcpy(m->starts, kept + p, sizeof(double) * states);
-  m->cost = before;
-  return status == CAROM_NUMERICAL_FAILURE ? CAROM_OK : status; // no motion there
+  if (!better) place_restore(kept, m);
+  return status;
+}
+
+/* From which friction on nothing slides any more, all else as it is: where the cost no longer hangs on it. The present
+ * value where it does. */
+static carom_status sliding_edge(minimiser *m, int j, double *edge, carom_error *error) {
+  const double FLAT = 1e-6; // of the cost
+  double low = m->low[j], high = m->q[j], rise;
+  *edge = high;
+  carom_status status = minimise_try(m, j, 1.05 * high + 0.01, &rise, error);
+  if (status != CAROM_OK || fabs(rise) > FLAT) return status;
+  for (int k = 0; k < 12 && status == CAROM_OK; k++) {
+    double middle = 0.5 * (low + high);
+    status = minimise_try(m, j, middle, &rise, error);
+    *(fabs(rise) > FLAT ? &low : &high) = middle;
+  }
+  *edge = high;
+  return status;
+}
+
+static carom_status try_properties(minimiser *m, place *kept, bool *moved, carom_error *error) {
+  static const double factors[] = {0.5, 0.7, 0.85, 0.95, 1.2, 1.5, 2.2};
+  enum { ALL = sizeof factors / sizeof factors[0] };
+  const double LEAST = 0.05; // from where a factor is taken at a border
+  carom_status status = CAROM_OK;
+  for (int j = 0; j < m->sh->p && status == CAROM_OK; j++) {
+    if (!is_property(m, j)) continue;
+    const bool friction = m->sh->unknowns->items[j].segment == CAROM_FRICTION;
+    double from = m->q[j];
+    if (friction) status = sliding_edge(m, j, &from, error);
+    // restitutions have no edge: few will do
+    for (int k = friction ? 0 : 1; k < ALL && status == CAROM_OK; k += friction ? 1 : 3) {
+      double to = fmin(fmax(from, LEAST) * factors[k], m->high[j]);
+      if (to == m->q[j] || to < m->low[j]) continue;
+      status = try_there(m, j, to, kept, moved, error);
+    }
+  }
+  return status;
 }
 
 carom_status valley_properties(minimiser *m, bool *moved, carom_error *error) {
   enum { FEW = 6 };
-  static const double factors[] = {0.5, 0.75, 1.33, 2};
-  int p = m->sh->p, count = 0;
+  place kept;
+  int count = 0;
   *moved = false;
-  for (int j = 0; j < p; j++) count += is_property(m, j);
+  for (int j = 0; j < m->sh->p; j++) count += is_property(m, j);
   if (count == 0 || count > FEW) return CAROM_OK;
-  double *kept = size_allocate((size_t)p + (size_t)m->sh->piece_count * 2 * (size_t)m->sh->D,
-                               sizeof(double));
-  if (kept == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for trials");
-  carom_status status = CAROM_OK;
-  for (int j = 0; j < p && status == CAROM_OK; j++) {
-    if (!is_property(m, j)) continue;
-    const double here = m->q[j], least = 0.05;
-    for (size_t k = 0; k < sizeof factors / sizeof factors[0] && status == CAROM_OK; k++) {
-      double to = fmin(fmax(here, least) * factors[k], m->high[j]);
-      if (to == here || to < m->low[j]) continue;
-      status = try_there(m, j, to, kept, moved, error);
-    }
-  }
-  free(kept);
+  carom_status status = place_make(&kept, m)
+                            ? try_properties(m, &kept, moved, error)
+                            : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for trials");
+  free(kept.q);
   return status;
 }

@@ -11,8 +11,10 @@
  *               information at the truth, the first state of each trajectory unknown and eliminated
  *   said        root mean square of the deviations that were said, beside the bound
  *
- * over the repetitions whose bound is below a natural unit of the unknown (its number is the first column). With
- * `all`, a line for each estimate. */
+ * over the repetitions whose bound is below a natural unit of the unknown (its number is the first column); bias and
+ * deviations over those whose bound is below a quarter of the truth (the second), so that what is estimated is near
+ * enough to it for a bound to mean something: a friction of which only sticking is known has none. With `all`, a
+ * line for each estimate. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@
 
 typedef struct tally {
   char name[96];
-  int count, held, at_border, undetermined;
+  int count, regular, held, at_border, undetermined;
   double sum, square, said;
 } tally;
 
@@ -152,9 +154,12 @@ static void note_one(const carom_fit *fit, const double *bound, int j, uint64_t 
   t->held += held;
   t->at_border += e->at_border;
   t->undetermined += !e->determined;
-  t->sum += off;
-  t->square += off * off;
-  if (e->determined) t->said += pow(e->deviation / (bound[j] * slope), 2);
+  if (e->scene == 0 || bound[j] * slope < 0.25 * fabs(e->scene)) {
+    t->regular++;
+    t->sum += off;
+    t->square += off * off;
+    if (e->determined) t->said += pow(e->deviation / (bound[j] * slope), 2);
+  }
   if (all)
     printf("  %llu %-20s %+7.2f of the bound, said %5.2f, %s%s%s\n", (unsigned long long)seed,
            e->name, off, e->deviation / (bound[j] * slope), held ? "held" : "LOST",
@@ -227,14 +232,15 @@ int main(int argc, char **argv) {
       (double)(clock() - start) / CLOCKS_PER_SEC / repetitions, (double)outliers / repetitions);
   printf("noise found, by the truth:");
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) printf(" %.3f", channel[c] / repetitions);
-  printf("\n  %5s  %-24s %7s %7s %10s %7s %7s %7s\n", "count", "unknown", "held", "bias",
-         "deviation", "said", "border", "open");
+  printf("\n  %5s %7s  %-24s %7s %7s %10s %7s %7s %7s\n", "count", "regular", "unknown", "held",
+         "bias", "deviation", "said", "border", "open");
   for (int j = 0; j < 256 && tallies[j].name[0] != '\0'; j++) {
     const tally *t = &tallies[j];
-    double n = t->count, deviation = sqrt(t->square / n);
+    double n = t->regular, deviation = sqrt(t->square / n);
     if (t->count == 0) continue;
-    printf("  %5d  %-24s %7.3f %+7.3f %10.3f %7.3f %7d %7d\n", t->count, t->name, t->held / n,
-           t->sum / n / deviation, deviation, sqrt(t->said / n), t->at_border, t->undetermined);
+    printf("  %5d %7d  %-24s %7.3f %+7.3f %10.3f %7.3f %7d %7d\n", t->count, t->regular, t->name,
+           (double)t->held / t->count, t->sum / n / deviation, deviation, sqrt(t->said / n),
+           t->at_border, t->undetermined);
   }
   carom_system_destroy(s.system);
   return 0;
