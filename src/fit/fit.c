@@ -177,16 +177,39 @@ carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, caro
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+// two states in a row without a missing number
+static bool has_pair(const carom_trajectories *t) {
+  size_t row = (size_t)t->point_count * (size_t)t->dimension, states = (size_t)t->state_count;
+  for (size_t i = 0; i < (size_t)t->batch; i++) {
+    int in_a_row = 0;
+    for (size_t k = 0; k < states; k++) {
+      bool whole = true;
+      for (size_t c = 0; c < row && whole; c++)
+        whole = isfinite(t->x[(i * states + k) * row + c]) != 0;
+      in_a_row = whole ? in_a_row + 1 : 0;
+      if (in_a_row == 2) return true;
+    }
+  }
+  return false;
+}
+
 static carom_status check_data(const carom_system *system, const carom_trajectories *t,
                                carom_error *error) {
   if (t->batch < 1 || t->state_count < 2 || t->x == NULL)
     return error_set(error, CAROM_INVALID_DATA,
-                     "the data has %d trajectories of %d states; a fit needs at least one of two",
+                     "the data has %d trajectories of %d states; a fit needs at least one of two: "
+                     "take a longer recording, or see that rows of one trajectory were not read "
+                     "as many",
                      t->batch, t->x != NULL ? t->state_count : 0);
   if (t->point_count != system->point_count || t->dimension != system->dimension)
     return error_set(error, CAROM_INVALID_DATA,
                      "the data has %d points of %d coordinates, %s has %d of %d", t->point_count,
                      t->dimension, system->name, system->point_count, system->dimension);
+  if (!has_pair(t))
+    return error_set(error, CAROM_INVALID_DATA,
+                     "no trajectory of the data has two states in a row without a missing number "
+                     "(NaN, infinite): is a column of the file empty, or do numbers of one state "
+                     "stand in several rows?");
   if (t->u != NULL && system->control_size > 0)
     return error_set(error, CAROM_INVALID_DATA,
                      "the data has controls, which a fit does not know yet");
