@@ -472,6 +472,39 @@ static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error
   return status;
 }
 
+/* Pieces from their measured states once more, with the unknowns that free first states led to: where data is exact
+ * and the start was too far for contacts to happen when they should, this ends with nothing left, which the free
+ * ones approach slowly, over a kink for each impact beside a measured time. If something is left, it is noise, and
+ * all stays as it was. */
+static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error *error) {
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
+  size_t all = (size_t)(fit->run_first[fit->run_count - 1] + fit->run_states[fit->run_count - 1]);
+  double *kept = size_allocate(p + states, sizeof(double)), noise[CAROM_CHANNEL_COUNT];
+  uint8_t *struck = size_allocate(all, 1);
+  carom_status status = kept == NULL || struck == NULL ? no_memory(error) : CAROM_OK;
+  if (status == CAROM_OK) {
+    memcpy(kept, m->q, sizeof(double) * p);
+    memcpy(kept + p, m->starts, sizeof(double) * states);
+    memcpy(noise, sh->noise, sizeof noise);
+    memcpy(struck, sh->struck, all);
+    status = shooting_recut(sh, anchored_length(fit), error);
+  }
+  if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
+  if (status == CAROM_OK && !is_exact(fit)) {
+    memcpy(sh->struck, struck, all); // for the same cuts
+    status = shooting_recut(sh, fit->options.piece, error);
+    memcpy(m->q, kept, sizeof(double) * p);
+    memcpy(m->starts, kept + p, sizeof(double) * states);
+    memcpy(sh->noise, noise, sizeof noise);
+    sh->free_states = true;
+  }
+  free(kept);
+  free(struck);
+  return status;
+}
+
 static int by_deviation(const void *a, const void *b) {
   double x = ((const carom_fit_trajectory *)a)->deviation;
   double y = ((const carom_fit_trajectory *)b)->deviation;
@@ -588,6 +621,9 @@ static void run_fit(void *user) {
   if (t->status == CAROM_OK) t->status = fit_anchored(fit, estimate, t->error);
   if (t->status == CAROM_OK && fit->options.free_states && !is_exact(fit))
     t->status = fit_states(fit, estimate, t->error);
+  const double LITTLE = 3e8; // 3e-3 of the size of what is measured
+  if (t->status == CAROM_OK && fit->shooting.free_states && !is_beyond(fit, LITTLE))
+    t->status = fit_again(fit, estimate, t->error);
   double cost;
   fit->shooting.note_felt = true; // notes ask who feels what
   if (t->status == CAROM_OK)
