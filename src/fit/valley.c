@@ -299,8 +299,8 @@ static bool is_property(const minimiser *m, int j) {
 /* Unknown j at q: all else follows, then it is let go. */
 static carom_status try_there(minimiser *m, int j, double q, place *kept, bool *moved,
                               carom_error *error) {
-  enum { HELD = 3, FREE = 8 };
-  const double PROMISING = 20; // of the cost: held at a value that is near the floor, not on it
+  enum { HELD = 4, FREE = 8 };
+  const double PROMISING = 30; // of the cost: held at a value that is near the floor, not on it
   const double low = m->low[j], high = m->high[j];
   place_keep(kept, m);
   m->q[j] = m->low[j] = m->high[j] = q;
