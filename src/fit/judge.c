@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dense.h"
 #include "base/error.h"
 #include "base/size.h"
-#include "base/dense.h"
 #include "learn/motion.h"
 #include "system/system.h"
 

@@ -277,19 +277,20 @@ int main(int argc, char **argv) {
   double channel[CAROM_CHANNEL_COUNT] = {0};
   clock_t start = clock();
   for (int k = 0; k < repetitions; k++) {
-    failed += !repeat(&s, noise, argv[7], first + (uint64_t)k, all, tallies, &outliers, channel,
-                      &higher);
+    failed +=
+        !repeat(&s, noise, argv[7], first + (uint64_t)k, all, tallies, &outliers, channel, &higher);
     if (all) fflush(stdout);
   }
   printf(
-      "%s, noise %s (%s), %d repetitions of %d x %d steps, %d failed, %d above the minimum beside the "
+      "%s, noise %s (%s), %d repetitions of %d x %d steps, %d failed, %d above the minimum beside "
+      "the "
       "truth; %.2f s and %.1f outliers each\n",
       argv[1], argv[3], argv[7], repetitions, s.count, s.steps, failed, higher,
       (double)(clock() - start) / CLOCKS_PER_SEC / repetitions, (double)outliers / repetitions);
   printf("noise found, by the truth:");
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) printf(" %.3f", channel[c] / repetitions);
-  printf("\n  %5s %7s  %-24s %7s %7s %10s %7s %10s %7s %7s\n", "count", "regular", "unknown", "held",
-         "bias", "deviation", "said", "error", "border", "open");
+  printf("\n  %5s %7s  %-24s %7s %7s %10s %7s %10s %7s %7s\n", "count", "regular", "unknown",
+         "held", "bias", "deviation", "said", "error", "border", "open");
   for (int j = 0; j < 256 && tallies[j].name[0] != '\0'; j++) {
     const tally *t = &tallies[j];
     double n = t->regular, deviation = sqrt(t->square / n);
