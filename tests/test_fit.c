@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "fit/valley.h"
 #include "support/messages.h"
 #include "support/quick.h"
 #include "support/systems.h"
@@ -417,6 +418,39 @@ static void test_profile(void **state) {
   simulated_free(&s);
 }
 
+/* Ways out of a wrong valley: a first state that is far off is found anew, a friction at which everything sticks,
+ * where the cost is flat, is left. */
+static void test_valleys(void **state) {
+  (void)state;
+  simulated s = simulate("cp3", 3, 60, true, 0.01, 2);
+  carom_fit_options options = one_thread();
+  options.position_noise = options.velocity_noise = 0.01;
+  carom_fit *fit = make(&s, "friction,mass[b]", &options);
+  run(fit);
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  const double least = m->cost, friction = m->q[0];
+  bool moved;
+  double *z = calloc((size_t)sh->f, sizeof(double));
+  for (int k = 0; k < sh->f; k++) z[k] = 0.05;
+  assert_true(tangent_move(&sh->tangent, m->starts + 2 * (size_t)sh->D, z));
+  m->gain = 0.5;
+  sh->join = 0;
+  assert_int_equal(valley_states(m, &moved, NULL), CAROM_OK);
+  assert_true(moved);
+  assert_true(cost_at(sh, m->q, m->starts) < least + 0.5);
+  m->q[0] = 3;
+  assert_int_equal(minimise(m, NULL), CAROM_OK);
+  assert_true(m->cost > least + 1);
+  assert_int_equal(valley_properties(m, &moved, NULL), CAROM_OK);
+  assert_true(moved);
+  assert_near(m->q[0], friction, 0.01);
+  assert_true(m->cost < least + 0.5);
+  free(z);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
 /* ---- long predictions ------------------------------------------------------------------------ */
 
 /* What predicts best is found from a start far away: predictions become as good as with the true numbers, which
@@ -533,6 +567,7 @@ int main(void) {
       cmocka_unit_test(test_noisy_data),   cmocka_unit_test(test_units_of_data),
       cmocka_unit_test(test_undetermined), cmocka_unit_test(test_wrong_scene),
       cmocka_unit_test(test_profile),      cmocka_unit_test(test_bad_unknowns),
-      cmocka_unit_test(test_bad_data),     cmocka_unit_test(test_horizon)};
+      cmocka_unit_test(test_bad_data),     cmocka_unit_test(test_valleys),
+      cmocka_unit_test(test_horizon)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
