@@ -56,7 +56,25 @@ expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball=1,2,3,4 
 
 # centimetres that nobody said
 expect 0 "written" import ball.json track.csv -o cm.h5
-expect 0 "another unit of length" fit ball.json --data cm.h5 --unknown gravity
+expect 0 "another unit of length.*--length-factor" fit ball.json --data cm.h5 --unknown gravity
+
+# what a fit can do nothing with, or not all that it is asked for: no numbers, one state, no contact, a plane elsewhere
+awk -F, 'NR == 1 {print; next} {print $1 ",nan,nan"}' track.csv >nan.csv
+expect 0 "written" import ball.json nan.csv -o nan.h5
+expect 1 "two states in a row without a missing number" fit ball.json --data nan.h5 --unknown gravity
+head -2 track.csv >one.csv
+expect 0 "written" import ball.json one.csv --dt 0.01 -o one.h5
+expect 1 "at least one of two: take a longer recording" fit ball.json --data one.h5 --unknown gravity
+head -20 track.csv >air.csv
+expect 0 "written" import ball.json air.csv --length-factor 0.01 -o air.h5
+expect 0 "nothing tells friction or restitution" fit ball.json --data air.h5 --unknown friction,gravity
+says "friction.* is not determined: the contact never acts"
+says "gravity +9\.81 "
+sed 's/"offset": 0/"offset": -0.05/' ball.json >higher.json
+expect 0 "inside of something by more than noise" fit higher.json --data track.h5 --unknown gravity,restitution
+says "shift.* and scale among the unknowns find out"
+sed 's/"offset": 0/"offset": 0.05/' ball.json >lower.json
+expect 0 "The least gap is 0.05.*offsets of planes" fit lower.json --data track.h5 --unknown gravity,restitution
 
 # NumPy's files, made by hand: stored and deflated, C and Fortran order, several types and versions, damaged ones
 python3 - <<'PYTHON'

@@ -11,6 +11,7 @@
 #include "fit/flight.h"
 #include "fit/horizon.h"
 #include "fit/overlap.h"
+#include "fit/valley.h"
 #include "learn/recording.h"
 #include "rollout/rollout_options.h"
 #include "system/system.h"
@@ -187,16 +188,39 @@ carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, caro
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
+// two states in a row without a missing number
+static bool has_pair(const carom_trajectories *t) {
+  size_t row = (size_t)t->point_count * (size_t)t->dimension, states = (size_t)t->state_count;
+  for (size_t i = 0; i < (size_t)t->batch; i++) {
+    int in_a_row = 0;
+    for (size_t k = 0; k < states; k++) {
+      bool whole = true;
+      for (size_t c = 0; c < row && whole; c++)
+        whole = isfinite(t->x[(i * states + k) * row + c]) != 0;
+      in_a_row = whole ? in_a_row + 1 : 0;
+      if (in_a_row == 2) return true;
+    }
+  }
+  return false;
+}
+
 static carom_status check_data(const carom_system *system, const carom_trajectories *t,
                                carom_error *error) {
   if (t->batch < 1 || t->state_count < 2 || t->x == NULL)
     return error_set(error, CAROM_INVALID_DATA,
-                     "the data has %d trajectories of %d states; a fit needs at least one of two",
+                     "the data has %d trajectories of %d states; a fit needs at least one of two: "
+                     "take a longer recording, or see that rows of one trajectory were not read "
+                     "as many",
                      t->batch, t->x != NULL ? t->state_count : 0);
   if (t->point_count != system->point_count || t->dimension != system->dimension)
     return error_set(error, CAROM_INVALID_DATA,
                      "the data has %d points of %d coordinates, %s has %d of %d", t->point_count,
                      t->dimension, system->name, system->point_count, system->dimension);
+  if (!has_pair(t))
+    return error_set(error, CAROM_INVALID_DATA,
+                     "no trajectory of the data has two states in a row without a missing number "
+                     "(NaN, infinite): is a column of the file empty, or do numbers of one state "
+                     "stand in several rows?");
   if (t->u != NULL && system->control_size > 0)
     return error_set(error, CAROM_INVALID_DATA,
                      "the data has controls, which a fit does not know yet");
@@ -377,6 +401,23 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
   return status == CAROM_OK ? minimise(m, error) : status;
 }
 
+/* Looks for other valleys of the cost until there is none that is deeper. */
+static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ROUNDS = 4 };
+  minimiser *m = &fit->minimiser;
+  carom_status status = CAROM_OK;
+  bool moved = true;
+  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
+    bool states_moved = false;
+    status = valley_states(m, &states_moved, error);
+    if (status == CAROM_OK && states_moved) status = minimise(m, error);
+    if (status == CAROM_OK) status = valley_properties(m, &moved, error);
+    moved = moved || states_moved;
+    if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
+  }
+  return status;
+}
+
 /* First states free. Pieces are fitted from their first states on to the next, and the next: what is known of a first
  * state by the states near it is good enough to predict a few more, and contacts happen as they should. */
 static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
@@ -402,6 +443,7 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, c
   }
   sh->horizon = INT_MAX;
   if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
+  if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
   // joins from soft to what was asked for
   double join =
       fit->options.join > 0 && sh->piece_count > fit->run_count ? fmax(1, fit->options.join) : 0;
@@ -445,6 +487,39 @@ static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error
     memcpy(sh->noise, noise, sizeof noise);
   }
   free(kept);
+  return status;
+}
+
+/* Pieces from their measured states once more, with the unknowns that free first states led to: where data is exact
+ * and the start was too far for contacts to happen when they should, this ends with nothing left, which the free
+ * ones approach slowly, over a kink for each impact beside a measured time. If something is left, it is noise, and
+ * all stays as it was. */
+static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error *error) {
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
+  size_t all = (size_t)(fit->run_first[fit->run_count - 1] + fit->run_states[fit->run_count - 1]);
+  double *kept = size_allocate(p + states, sizeof(double)), noise[CAROM_CHANNEL_COUNT];
+  uint8_t *struck = size_allocate(all, 1);
+  carom_status status = kept == NULL || struck == NULL ? no_memory(error) : CAROM_OK;
+  if (status == CAROM_OK) {
+    memcpy(kept, m->q, sizeof(double) * p);
+    memcpy(kept + p, m->starts, sizeof(double) * states);
+    memcpy(noise, sh->noise, sizeof noise);
+    memcpy(struck, sh->struck, all);
+    status = shooting_recut(sh, anchored_length(fit), error);
+  }
+  if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
+  if (status == CAROM_OK && !is_exact(fit)) {
+    memcpy(sh->struck, struck, all); // for the same cuts
+    status = shooting_recut(sh, fit->options.piece, error);
+    memcpy(m->q, kept, sizeof(double) * p);
+    memcpy(m->starts, kept + p, sizeof(double) * states);
+    memcpy(sh->noise, noise, sizeof noise);
+    sh->free_states = true;
+  }
+  free(kept);
+  free(struck);
   return status;
 }
 
@@ -566,6 +641,9 @@ static void run_fit(void *user) {
   if (t->status == CAROM_OK) t->status = fit_anchored(fit, estimate, t->error);
   if (t->status == CAROM_OK && fit->options.free_states && !is_exact(fit))
     t->status = fit_states(fit, estimate, t->error);
+  const double LITTLE = 3e8; // 3e-3 of the size of what is measured
+  if (t->status == CAROM_OK && fit->shooting.free_states && !is_beyond(fit, LITTLE))
+    t->status = fit_again(fit, estimate, t->error);
   double cost;
   fit->shooting.note_felt = true; // notes ask who feels what
   if (t->status == CAROM_OK)

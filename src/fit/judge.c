@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dense.h"
 #include "base/error.h"
 #include "base/size.h"
-#include "base/dense.h"
 #include "learn/motion.h"
 #include "system/system.h"
 
@@ -244,8 +244,24 @@ static bool is_felt(const minimiser *m, int j) {
   return false;
 }
 
-/* How far one property can go towards a border before the data speaks against it, all else as it is; the
- * border itself where it never does. */
+/* The same with all else following, which goes further: from `end` towards the border. */
+static carom_status further_end(minimiser *m, int j, double border, double *end,
+                                carom_error *error) {
+  enum { TRIALS = 6 };
+  double inside = *end, outside = border, rise;
+  carom_status status = minimise_profile(m, j, border, &rise, error);
+  if (status == CAROM_OK && rise < DROP) inside = border;
+  for (int k = 0; k < TRIALS && status == CAROM_OK && inside != border; k++) {
+    double middle = 0.5 * (inside + outside);
+    status = minimise_profile(m, j, middle, &rise, error);
+    *(rise < DROP ? &inside : &outside) = middle;
+  }
+  *end = inside;
+  return status;
+}
+
+/* How far one property can go towards a border before the data speaks against it; the border itself where it never
+ * does. */
 static carom_status far_end(minimiser *m, int j, double border, double *end, carom_error *error) {
   double inside = m->q[j], outside = border, difference;
   carom_status status = minimise_try(m, j, border, &difference, error);
@@ -257,7 +273,7 @@ static carom_status far_end(minimiser *m, int j, double border, double *end, car
     *(difference < DROP ? &inside : &outside) = middle;
   }
   *end = inside;
-  return status;
+  return m->sh->free_states && status == CAROM_OK ? further_end(m, j, border, end, error) : status;
 }
 
 /* A property without information at its value: the contact never acts, or acts so that its derivative is

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/dense.h"
 #include "base/error.h"
 #include "base/size.h"
 #include "base/vector.h"
-#include "base/dense.h"
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

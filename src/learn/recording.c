@@ -402,7 +402,9 @@ static carom_status report_fall(maker *k, const contact_evidence *evidence) {
   const bool far = fall > 1.5 * gravity || fall < gravity / 1.5;
   return finding_add(k->dataset, CAROM_FINDING_UNITS, far, k->error,
                      "free bodies accelerate by %.3g, the scene's gravity is %.3g%s", fall, gravity,
-                     far ? ": another unit of length, or another time step?" : "");
+                     far ? ": another unit of length, or another time step? carom import has "
+                           "--length-factor and --dt"
+                         : "");
 }
 
 /* ---- the whole ---- */

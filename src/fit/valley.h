@@ -1,0 +1,23 @@
+/* Ways out of a wrong valley of the cost, which has one for each order in which impacts may come and for each
+ * contact that may slide or stick.
+ *
+ * First states: the one of each piece is found anew with the unknowns held, from where it was measured, to fit two
+ * states, then four, ...: what is known by then predicts the next two well enough that contacts happen as they did.
+ * Pieces do not hang on each other then, and each takes what it finds if that is better.
+ *
+ * Properties: frictions and restitutions are put elsewhere, everything else follows while they are held, then they are
+ * let go. Trials that hold everything else (minimise_search) find a valley only if its floor is below
+ * where the others stand. */
+#ifndef CAROM_FIT_VALLEY_H
+#define CAROM_FIT_VALLEY_H
+
+#include "fit/minimise.h"
+
+/* `moved` tells whether a piece found a better first state. Only for pieces without joins. */
+carom_status valley_states(minimiser *m, bool *moved, carom_error *error);
+
+/* `moved` tells whether the cost fell by more than m->gain. Nothing is tried where there are more than six such
+ * properties: it is dear. */
+carom_status valley_properties(minimiser *m, bool *moved, carom_error *error);
+
+#endif
