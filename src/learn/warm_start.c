@@ -17,9 +17,15 @@ enum { ROUNDS = 4 };
  * many times that of one step without a contact. */
 static const double EXACT = 1e-7, AS_GOOD = 3;
 
-/* It is kept if losses have fallen to this part. Where they do not, what is linear does not explain the motion, and noise
- * has been fitted with large weights, from which descent diverges or does not come back; descent alone ends lower. */
-static const double WORTH = 0.01;
+/* It is kept if the losses of training and validation chunks have fallen to these parts. Where the former does not, what is
+ * linear does not explain the motion, and noise has been fitted with large weights, from which descent diverges or does
+ * not come back; descent alone ends lower. Validation chunks may show contacts that no training chunk does. */
+static const double WORTH = 0.01, AGREES = 0.5;
+
+/* Forces that make the loss so many times as large are not worth fitting contacts to: those of a long rope, all of whose
+ * chunks are full of contacts, come from a few pairs of states. FEW chunks tell. */
+static const double HOPELESS = 10;
+enum { FEW = 50 };
 
 bool warm_start_possible(const carom_model *m) {
   return m->options.baseline == CAROM_BASELINE_NONE && m->mass >= 0;
@@ -31,12 +37,12 @@ size_t warm_start_bytes(const carom_model *m, const carom_dataset *data) {
                   size_add(force_fit_bytes(m, &data->train), contact_fit_bytes(m, &data->train)));
 }
 
-/* The loss of a split, on MOST_JUDGED chunks of it where there are more; 0 if it has none. */
-static carom_status loss_of(carom_model *m, const carom_chunks *chunks, double *loss,
+/* The loss of a split, on `most` chunks of it where there are more; 0 if it has none. */
+static carom_status loss_of(carom_model *m, const carom_chunks *chunks, int most, double *loss,
                             carom_error *error) {
   *loss = 0;
   if (chunks->count == 0) return CAROM_OK;
-  const int count = chunks->count < MOST_JUDGED ? chunks->count : MOST_JUDGED;
+  const int count = chunks->count < most ? chunks->count : most;
   int *indices = size_allocate((size_t)count, sizeof(int));
   if (indices == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a list of %d chunks", count);
@@ -49,8 +55,9 @@ static carom_status loss_of(carom_model *m, const carom_chunks *chunks, double *
 
 static carom_status losses(carom_model *m, const carom_dataset *data, double *train,
                            double *validation, carom_error *error) {
-  carom_status status = loss_of(m, &data->train, train, error);
-  return status == CAROM_OK ? loss_of(m, &data->validation, validation, error) : status;
+  carom_status status = loss_of(m, &data->train, MOST_JUDGED, train, error);
+  return status == CAROM_OK ? loss_of(m, &data->validation, MOST_JUDGED, validation, error)
+                            : status;
 }
 
 /* Contacts: fit, and while that is not enough, search and fit again. */
@@ -76,17 +83,26 @@ static carom_status fit_contacts(carom_model *m, const carom_dataset *data, adam
   return CAROM_OK;
 }
 
+/* Forces, then contacts, then the losses; those of FEW chunks where forces alone make it hopeless. */
 static carom_status solve(carom_model *m, const carom_dataset *data, adamw *optimizer,
                           const warm_work *work, carom_warm_start *result, carom_error *error) {
   force_fit forces;
   carom_status status = force_fit_run(&forces, m, data, work, error);
   result->pairs = forces.pairs;
   result->unknowns = forces.features + forces.masses;
-  if (status == CAROM_OK) status = fit_contacts(m, data, optimizer, &forces, work, result, error);
+  double loss = 0;
+  if (status == CAROM_OK) status = loss_of(m, &data->train, FEW, &loss, error);
+  const bool hopeless = !(loss <= HOPELESS * result->loss_before);
+  if (status == CAROM_OK && !hopeless)
+    status = fit_contacts(m, data, optimizer, &forces, work, result, error);
   force_fit_free(&forces);
-  if (status != CAROM_OK) return status;
+  result->loss_after = loss;
+  result->validation_after = result->validation_before;
+  if (status != CAROM_OK || hopeless) return status;
   const observations train = observations_of(&data->train);
-  return pool_unfelt_chunks(m, &train, error);
+  status = pool_unfelt_chunks(m, &train, error);
+  return status == CAROM_OK ? losses(m, data, &result->loss_after, &result->validation_after, error)
+                            : status;
 }
 
 carom_status warm_start_run(carom_model *m, const carom_dataset *data, adamw *optimizer,
@@ -104,10 +120,8 @@ carom_status warm_start_run(carom_model *m, const carom_dataset *data, adamw *op
   memcpy(kept, m->parameters, bytes);
   carom_status status = losses(m, data, &result->loss_before, &result->validation_before, error);
   if (status == CAROM_OK) status = solve(m, data, optimizer, work, result, error);
-  if (status == CAROM_OK)
-    status = losses(m, data, &result->loss_after, &result->validation_after, error);
   const bool lower = result->loss_after < WORTH * result->loss_before &&
-                     !(result->validation_after > WORTH * result->validation_before);
+                     !(result->validation_after > AGREES * result->validation_before);
   result->kept = status == CAROM_OK && lower;
   if (!result->kept) memcpy(m->parameters, kept, bytes);
   free(kept);
