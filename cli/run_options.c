@@ -67,7 +67,8 @@ static error_t parse_run(int key, char *text, struct argp_state *state) {
         argp_error(state, "--init and --sample exclude each other");
       if (o->epsilon >= 0.0 && !has_cmr(o))
         argp_error(state,
-                   "--epsilon is the epsilon of cmr, and other contact models have none: give --contact cmr too");
+                   "--epsilon is the epsilon of cmr, and other contact models have none: give "
+                   "--contact cmr too");
       return 0;
     default: return ARGP_ERR_UNKNOWN;
   }

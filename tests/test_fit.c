@@ -699,14 +699,20 @@ static void test_bad_data(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_tangents),       cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_exact_data),     cmocka_unit_test(test_exact_tables),
-      cmocka_unit_test(test_noisy_data),     cmocka_unit_test(test_units_of_data),
-      cmocka_unit_test(test_centre_of_mass), cmocka_unit_test(test_undetermined),
-      cmocka_unit_test(test_wrong_scene),    cmocka_unit_test(test_profile),
-      cmocka_unit_test(test_bad_unknowns),   cmocka_unit_test(test_bad_data),
-      cmocka_unit_test(test_valleys),        cmocka_unit_test(test_horizon),
-      cmocka_unit_test(test_first_states_from_flight)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_tangents),
+                                     cmocka_unit_test(test_gradients),
+                                     cmocka_unit_test(test_exact_data),
+                                     cmocka_unit_test(test_exact_tables),
+                                     cmocka_unit_test(test_noisy_data),
+                                     cmocka_unit_test(test_units_of_data),
+                                     cmocka_unit_test(test_centre_of_mass),
+                                     cmocka_unit_test(test_undetermined),
+                                     cmocka_unit_test(test_wrong_scene),
+                                     cmocka_unit_test(test_profile),
+                                     cmocka_unit_test(test_bad_unknowns),
+                                     cmocka_unit_test(test_bad_data),
+                                     cmocka_unit_test(test_valleys),
+                                     cmocka_unit_test(test_horizon),
+                                     cmocka_unit_test(test_first_states_from_flight)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

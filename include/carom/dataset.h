@@ -42,7 +42,7 @@ typedef struct carom_dataset {
   carom_dt_source dt_from;
   carom_chunks train, validation, test;
   carom_report report; /* of the simulations that made it; zeros for given trajectories */
-  bool simulated;      /* by carom, with this compensation of penetration, time of contacts and law */
+  bool simulated; /* by carom, with this compensation of penetration, time of contacts and law */
   carom_compensation compensation;
   carom_contact_time contact_time;
   carom_friction_law friction;

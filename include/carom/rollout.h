@@ -27,7 +27,7 @@ typedef enum carom_dynamics {
 typedef enum carom_contact_model {
   CAROM_CM,  /* the cone programs with A */
   CAROM_CMR, /* the cone programs with A + epsilon I */
-  CAROM_LCP  /* a linear complementarity problem: friction in pyramids by either law, and restitution
+  CAROM_LCP /* a linear complementarity problem: friction in pyramids by either law, and restitution
                 by Newton's hypothesis (docs/theory.md, section 17) */
 } carom_contact_model;
 

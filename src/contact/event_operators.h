@@ -55,7 +55,6 @@ static inline bool event_shifts(const contact_event *e) {
   return e->options->penetration_compensation && !event_is_papers(e);
 }
 
-
 /* Is it a complementarity problem, of one phase (newton_target.h)? */
 static inline bool event_is_complementary(const contact_event *e) {
   return e->options->contact == CAROM_LCP;
