@@ -54,7 +54,7 @@ static void print_text(const train_run *r, const double *learned, const double *
         "from %d chunks with a contact%s\n",
         s.warm_start.loss_before, s.warm_start.loss_after, s.warm_start.seconds,
         s.warm_start.unknowns, s.warm_start.pairs, s.warm_start.properties, s.warm_start.chunks,
-        s.warm_start.kept ? "" : "; not kept, losses did not fall enough");
+        s.warm_start.kept ? "" : "; not kept, they explain too little");
   if (isfinite(s.best_loss)) {
     char epoch[32] = "warm start";
     if (s.best_epoch > 0) snprintf(epoch, sizeof epoch, "epoch %d", s.best_epoch);

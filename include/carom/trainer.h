@@ -100,9 +100,10 @@ typedef struct carom_warm_start {
       done; /* it has been made; false: not yet, not wanted, or there is none: for baselines, where first
                 states are estimated, after the first batch */
   bool
-      kept; /* it lowered the loss of training chunks to a hundredth and that of validation chunks to a
-                half, and descent begins there, the slower the better it is; if not, everything is as it was */
-  double loss_before, loss_after;             /* of training chunks, of up to 4000 */
+      kept; /* forces explain the steps without a contact, and the losses of training and validation
+                chunks have fallen: descent begins there, the slower the better it is; if not, everything is as it was */
+  double loss_before, loss_after; /* of training chunks, of up to 4000 (50 where forces do
+                                                 not explain the steps, and nothing else was fitted) */
   double validation_before, validation_after; /* of validation chunks; 0 without */
   int pairs;      /* of states without a contact, from which forces were fitted */
   int unknowns;   /* of that fit: weights of the last layer, elasticity, masses, moments */
