@@ -282,6 +282,9 @@ static bool border_near(const minimiser *m, int index, double *border) {
 }
 
 carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *error) {
+  // difference of a logarithm of likelihood that means nothing: of exact data rounding. A restitution of 0 has no
+  // derivative there, and descent stops before it, where the derivative begins
+  const double ALIKE = 1e-3;
   size_t p = (size_t)m->sh->p, states = (size_t)m->sh->piece_count * 2 * (size_t)m->sh->D;
   double *q = m->totals + m->sh->piece_count, border;
   carom_status status = CAROM_OK;
@@ -293,7 +296,7 @@ carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *err
     memcpy(m->bests, m->starts, sizeof(double) * states);
     m->q[j] = border;
     status = minimise(m, error);
-    bool better = status == CAROM_OK && m->cost <= before - m->gain;
+    bool better = status == CAROM_OK && m->cost <= before + (m->gain > 0 ? -m->gain : ALIKE);
     *moved = *moved || (better && m->cost < before);
     if (status == CAROM_NUMERICAL_FAILURE) status = CAROM_OK; // no motion there
     if (better || status != CAROM_OK) continue;
