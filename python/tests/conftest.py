@@ -1,5 +1,9 @@
 """What the tests of the Python package share."""
 import os
+import signal
+
+# a shell starts what runs in its background with Ctrl-C ignored, which would be inherited
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # threads that wait do not spin: the tests' own processes need the processors
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
