@@ -399,7 +399,8 @@ class Trainer:
     def warm_start(self) -> WarmStart:
         """Solves for what is nearly linear, unless that has been done: the potential's last layer and masses
         from steps without a contact, then masses, frictions and restitutions from chunks with one. Kept if
-        it lowers the loss of training and of validation chunks. `run` begins with it unless `warm_start=False`."""
+        forces explain the steps without a contact and the losses of training and validation chunks fall.
+        `run` begins with it unless `warm_start=False`."""
         result = ffi.new("carom_warm_start *")
         with self.model._lock:
             self._watch.check(lib.carom_trainer_warm_start(self._c, result, error()))

@@ -133,7 +133,8 @@ def test_run_folders(data, bd1, tmp_path):
     model = carom.Model(bd1, **SMALL)
     history = carom.fit(model, data, epochs=4, batch=16, folder=folder)
     warm = history.warm_start
-    assert warm.done and warm.kept and warm.loss_after < warm.loss_before and warm.pairs > 0
+    # sixteen units do not explain gravity well enough for it to be kept
+    assert warm.done and not warm.kept and warm.loss_after < warm.loss_before and warm.pairs > 0
     assert carom.fit(carom.Model(bd1, **SMALL), data, epochs=1, batch=16, warm_start=False).warm_start is None
     assert {"config.json", "data.h5", "best.h5", "last.h5", "metrics.csv"} <= set(os.listdir(folder))
     run = carom.load_run(folder, "last")
