@@ -13,8 +13,8 @@
  * network's random hidden layers can express the potential. Noise, or a potential that they cannot
  * express, leave more to descent.
  *
- * It is kept if it lowers the loss of the training chunks and of the validation chunks; if not, everything
- * is as it was. The hidden layers are not touched. It depends on the model's parameters and the chunks
+ * It goes on with 2 only if the forces explain the steps without a contact, and is kept if it lowers the loss of the
+ * training chunks and of the validation chunks; if not, everything is as it was. The hidden layers are not touched. It depends on the model's parameters and the chunks
  * alone, gives the same bits from any number of threads and ranks, and leaves nothing behind if it is
  * interrupted. */
 #ifndef CAROM_LEARN_WARM_START_H
