@@ -1,20 +1,12 @@
 /* Whole trajectories predicted from their first states. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "base/size.h"
 #include "fit/fit.h"
 #include "fit/forecast.h"
+#include "learn/whole_length.h"
 #include "system/system.h"
-
-static void summarise(const double *values, int count, double *mean, double *deviation) {
-  double sum = 0, square = 0;
-  for (int i = 0; i < count; i++) sum += values[i] / count;
-  for (int i = 0; i < count; i++) square += (values[i] - sum) * (values[i] - sum);
-  *mean = sum;
-  *deviation = count > 1 ? sqrt(square / (count - 1)) : 0;
-}
 
 /* The first run of every trajectory: to the first state that is missing. */
 static int first_runs(carom_fit *loaded) {
@@ -45,8 +37,7 @@ static carom_status predict_all(const carom_fit *fit, carom_fit *loaded, forecas
     p->count = f->count;
     for (int i = 0; i < f->count; i++)
       forecast_errors(f, residuals, i, &p->position[i], &p->angle[i]);
-    summarise(p->position, p->count, &p->position_mean, &p->position_deviation);
-    summarise(p->angle, p->count, &p->angle_mean, &p->angle_deviation);
+    prediction_summarise(p);
   }
   free(residuals);
   return status;

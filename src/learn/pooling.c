@@ -3,18 +3,9 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "learn/model.h"
+#include "learn/motion.h"
 
 #include <stdlib.h>
-
-static int ascending(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median(double *values, int count) {
-  qsort(values, (size_t)count, sizeof(double), ascending);
-  return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
 
 /* The contacts from `first` to before `end`, of one kind: those that are not felt get the median of the values of
  * those that are. The median is that of properties, not of parameters, which may be anything beyond their range. */

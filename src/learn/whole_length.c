@@ -1,4 +1,6 @@
 /* Whole trajectories predicted by a model from their first states. */
+#include "learn/whole_length.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +95,11 @@ static void summarise(const double *values, int count, double *mean, double *dev
   *deviation = count > 1 ? sqrt(square / (count - 1)) : 0;
 }
 
+void prediction_summarise(carom_fit_prediction *p) {
+  summarise(p->position, p->count, &p->position_mean, &p->position_deviation);
+  summarise(p->angle, p->count, &p->angle_mean, &p->angle_deviation);
+}
+
 static carom_status predict_all(whole *w, carom_fit_prediction *p, carom_error *error) {
   const recording *r = w->recording;
   size_t D = (size_t)w->system->coordinate_count, longest = 2;
@@ -116,8 +123,7 @@ static carom_status predict_all(whole *w, carom_fit_prediction *p, carom_error *
     status = predict_batch(w, at, w->count - at < BATCH ? w->count - at : BATCH, p, error);
   if (status != CAROM_OK) return status;
   p->count = w->count;
-  summarise(p->position, p->count, &p->position_mean, &p->position_deviation);
-  summarise(p->angle, p->count, &p->angle_mean, &p->angle_deviation);
+  prediction_summarise(p);
   return CAROM_OK;
 }
 
