@@ -543,6 +543,27 @@ static void test_horizon(void **state) {
   simulated_free(&s);
 }
 
+/* A search that begins with a few trajectories ends with all: intervals of 64 are half those of 16. */
+static void test_horizon_of_many(void **state) {
+  (void)state;
+  double deviations[2];
+  for (int many = 0; many < 2; many++) {
+    simulated s = simulate(CAROM_TEST_DATA "/rounded-box.json", many ? 64 : 16, 40, true, 2e-4, 21);
+    carom_fit_options options = one_thread();
+    options.horizon = 30;
+    carom_fit *fit = make(&s, "friction:start=0.7,gravity:start=8.8", &options);
+    const carom_fit_result *r = run(fit);
+    const carom_fit_estimate *gravity = find(r, "gravity");
+    print_message("gravity %.4f +- %.4f\n", gravity->value, gravity->deviation);
+    deviations[many] = gravity->deviation;
+    assert_true(fabs(gravity->value - 9.81) < 3 * gravity->deviation);
+    assert_true(has_note(r, many ? "over the 64 trajectories fitted" : "over the 16"));
+    carom_fit_destroy(fit);
+    simulated_free(&s);
+  }
+  assert_true(deviations[1] < 0.7 * deviations[0]);
+}
+
 /* Errors of predictions with the scene's values from first states as they are, or from flights. */
 static carom_fit_prediction predict_from(const simulated *s, const char *unknowns,
                                          carom_first_state first) {
@@ -699,20 +720,14 @@ static void test_bad_data(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_tangents),
-                                     cmocka_unit_test(test_gradients),
-                                     cmocka_unit_test(test_exact_data),
-                                     cmocka_unit_test(test_exact_tables),
-                                     cmocka_unit_test(test_noisy_data),
-                                     cmocka_unit_test(test_units_of_data),
-                                     cmocka_unit_test(test_centre_of_mass),
-                                     cmocka_unit_test(test_undetermined),
-                                     cmocka_unit_test(test_wrong_scene),
-                                     cmocka_unit_test(test_profile),
-                                     cmocka_unit_test(test_bad_unknowns),
-                                     cmocka_unit_test(test_bad_data),
-                                     cmocka_unit_test(test_valleys),
-                                     cmocka_unit_test(test_horizon),
-                                     cmocka_unit_test(test_first_states_from_flight)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_tangents),        cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_exact_data),      cmocka_unit_test(test_exact_tables),
+      cmocka_unit_test(test_noisy_data),      cmocka_unit_test(test_units_of_data),
+      cmocka_unit_test(test_centre_of_mass),  cmocka_unit_test(test_undetermined),
+      cmocka_unit_test(test_wrong_scene),     cmocka_unit_test(test_profile),
+      cmocka_unit_test(test_bad_unknowns),    cmocka_unit_test(test_bad_data),
+      cmocka_unit_test(test_valleys),         cmocka_unit_test(test_horizon),
+      cmocka_unit_test(test_horizon_of_many), cmocka_unit_test(test_first_states_from_flight)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,311 +2,61 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/dense.h"
 #include "base/error.h"
-#include "base/rng.h"
 #include "base/size.h"
-#include "base/vector.h"
-#include "fit/forecast.h"
-#include "system/system.h"
+#include "fit/cloud.h"
 
-enum { MOST_ROUNDS = 8, CALM_ROUNDS = 3 };
+/* A round draws a cloud and moves to where it says. It takes FEW trajectories to an unknown, other ones each time, as long
+ * as the cloud is wider than what more of them would tell; then twice as many in each round, until all are in. It
+ * predicts FIRST_PART of the horizon at first and the whole after GROWING rounds: chaos comes late in a trajectory.
+ * CALM_ROUNDS of all that brought nothing end the search, or WHOLE_ROUNDS of all and the work of ROUNDS rounds of few
+ * with a cloud that is no wider than it should be, or MOST_ROUNDS. */
+enum { FEW = 4, GROWING = 4, CALM_ROUNDS = 3, ROUNDS = 12, WHOLE_ROUNDS = 2, MOST_ROUNDS = 20 };
+static const double FIRST_PART = 0.4;
 
-typedef struct cloud {
-  carom_fit *fit;
-  forecast forecast;
-  int p, samples;
-  double usual[2];            /* means of distances and angles where the search began */
-  double *q, *trial, *best;   /* [p] */
-  double *spread;             /* [p] half widths of the cloud */
-  double *at;                 /* [samples][p] its points, */
-  double *losses;             /* [samples] their losses */
-  double *residuals;          /* [samples + 1][n]; the last: scratch */
-  double *slopes;             /* [p][samples]: J = sum_s r_s slopes_s */
-  double *A, *B, *g, *gi, *J; /* [p][p] twice, [p] twice, [p] */
-  double *factor, *step;      /* [p][p], [p] */
-  double *theta;
-  size_t n;
-} cloud;
-
-/* ---- predictions at q ------------------------------------------------------------------------ */
-
-static double mean_loss(const cloud *c, const double *residuals) {
-  double sum = 0;
-  for (int i = 0; i < c->forecast.count; i++) {
-    double position, angle;
-    forecast_errors(&c->forecast, residuals, i, &position, &angle);
-    sum += position / c->usual[0] + (c->usual[1] > 0 ? angle / c->usual[1] : 0);
-  }
-  return sum / c->forecast.count;
+static int fewest(const cloud *c) {
+  int all = c->fit->run_count;
+  return FEW * c->p < all ? FEW * c->p : all;
 }
 
-// a trajectory is one piece of evidence, priors are what is known beside them
-static double prior_loss(const cloud *c, const double *q) {
-  double cost = 0, slope, curvature;
-  for (int j = 0; j < c->p; j++)
-    cost += unknown_prior(&c->fit->unknowns.items[j], q[j], &slope, &curvature);
-  return cost / c->forecast.count;
+static sight sight_of(const cloud *c, int round) {
+  int all = c->fit->run_count, whole = c->fit->options.horizon, count = fewest(c);
+  for (int k = GROWING; k < round && count < all; k++) count *= 2;
+  double part = FIRST_PART + (1 - FIRST_PART) * round / GROWING;
+  int horizon = part < 1 ? (int)(part * whole) : whole;
+  return (sight){.count = 4 * count > 3 * all ? all : count, .horizon = horizon < 2 ? 2 : horizon};
 }
 
-/* The loss at q, infinite where motion cannot be computed. */
-static carom_status predict(cloud *c, const double *q, double *residuals, double *loss,
-                            carom_error *error) {
-  carom_parameters_default(c->fit->system, c->theta);
-  unknowns_put(&c->fit->unknowns, q, c->theta, &c->forecast.measure);
-  carom_status status = forecast_run(&c->forecast, c->theta, residuals, error);
-  *loss = INFINITY;
-  if (status == CAROM_NUMERICAL_FAILURE || status == CAROM_INVALID_DATA) return CAROM_OK;
-  if (status == CAROM_OK) *loss = mean_loss(c, residuals) + prior_loss(c, q);
-  minimiser *m = &c->fit->minimiser;
-  m->iterations++;
-  if (status == CAROM_OK && m->progress != NULL && !m->progress(m->progress_user, m->iterations, 0))
-    return error_set(error, CAROM_INTERRUPTED, "stopped after %d predictions", m->iterations);
-  return status;
-}
-
-// means of distances and angles
-static void set_usual(cloud *c, const double *residuals) {
-  c->usual[0] = c->usual[1] = 0;
-  for (int i = 0; i < c->forecast.count; i++) {
-    double position, angle;
-    forecast_errors(&c->forecast, residuals, i, &position, &angle);
-    c->usual[0] += position / c->forecast.count;
-    c->usual[1] += angle / c->forecast.count;
-  }
-  c->usual[0] = fmax(c->usual[0], 1e-12);
-}
-
-/* ---- the cloud ------------------------------------------------------------------------------- */
-
-static double bounded(const cloud *c, int j, double q) {
-  return fmin(fmax(q, c->fit->minimiser.low[j]), c->fit->minimiser.high[j]);
-}
-
-/* Points about q, in pairs to both sides; those whose motion cannot be computed are drawn nearer. */
-static carom_status draw_cloud(cloud *c, rng *random, carom_error *error) {
-  for (int s = 0; s < c->samples; s++) {
-    double *at = c->at + (size_t)s * (size_t)c->p, *before = at - c->p, nearer = 1;
-    for (int j = 0; j < c->p; j++) {
-      double sign =
-          s % 2 == 0 ? (rng_below(random, 2) == 0 ? -1 : 1) : -copysign(1, before[j] - c->q[j]);
-      at[j] = bounded(c, j, c->q[j] + sign * c->spread[j]);
-    }
-    for (int attempt = 0; attempt < 6; attempt++, nearer *= 0.5) {
-      carom_status status = predict(c, at, c->residuals + (size_t)s * c->n, &c->losses[s], error);
-      if (status != CAROM_OK) return status;
-      if (isfinite(c->losses[s])) break;
-      for (int j = 0; j < c->p; j++) at[j] = 0.5 * (at[j] + c->q[j]);
-    }
-    if (isinf(c->losses[s]))
-      return error_prefix(error, "predictions about the present values cannot be computed");
+/* Rounds, until they bring nothing or enough work is done. */
+static carom_status search(cloud *c, carom_error *error) {
+  const double enough = (double)ROUNDS * fewest(c);
+  double work = 0, before, after;
+  bool known = false;
+  rng random;
+  rng_seed(&random, 11, 0);
+  for (int round = 0, calm = 0, wholes = 0; calm < CALM_ROUNDS && round < MOST_ROUNDS; round++) {
+    if (work >= enough && wholes >= WHOLE_ROUNDS && known && cloud_is_narrow(c)) break;
+    const sight see = sight_of(c, round);
+    const bool whole = see.count == c->fit->run_count && round >= GROWING;
+    if (known) cloud_narrow(c);
+    carom_status status = cloud_look(c, see, &random, error);
+    if (status == CAROM_OK) status = cloud_round(c, &random, &before, &after, &known, error);
+    if (status != CAROM_OK) return status;
+    calm = whole && after > 0.995 * before ? calm + 1 : 0;
+    wholes += whole;
+    work += see.count;
   }
   return CAROM_OK;
-}
-
-/* slopes = (D' D + small)^-1 D' in units of the spreads, D the centred points. */
-static bool regress(cloud *c) {
-  int p = c->p, N = c->samples;
-  double *DD = c->factor;
-  memset(DD, 0, sizeof(double) * (size_t)(p * p));
-  for (int j = 0; j < p; j++) {
-    double mean = 0;
-    for (int s = 0; s < N; s++) mean += c->at[s * p + j] / N;
-    for (int s = 0; s < N; s++) c->slopes[j * N + s] = (c->at[s * p + j] - mean) / c->spread[j];
-  }
-  for (int i = 0; i < p; i++)
-    for (int j = 0; j < p; j++)
-      DD[i * p + j] = vector_dot(c->slopes + i * N, c->slopes + j * N, N) + (i == j) * 1e-3;
-  if (!dense_factor(p, DD)) return false;
-  for (int s = 0; s < N; s++) {
-    for (int j = 0; j < p; j++) c->step[j] = c->slopes[j * N + s];
-    dense_solve(p, DD, c->step);
-    for (int j = 0; j < p; j++) c->slopes[j * N + s] = c->step[j];
-  }
-  return true;
-}
-
-/* Mean and slopes of one number over the cloud, in units of the spreads. */
-static double line(const cloud *c, size_t number, double *slope) {
-  double mean = 0;
-  for (int j = 0; j < c->p; j++) slope[j] = 0;
-  for (int s = 0; s < c->samples; s++) {
-    double r = c->residuals[(size_t)s * c->n + number];
-    mean += r / c->samples;
-    for (int j = 0; j < c->p; j++) slope[j] += c->slopes[j * c->samples + s] * r;
-  }
-  return mean;
-}
-
-/* A += w J'J, g += w J'r of the numbers of one body's place or turn: w = 1 / |r|. */
-static void add_group(cloud *c, size_t first, int count, double usual, double share) {
-  const double SMALLEST = 0.1; // of the usual residual: below it squares are squares
-  int p = c->p;
-  double r[3], square = 0;
-  for (int k = 0; k < count; k++) {
-    r[k] = line(c, first + (size_t)k, c->J + k * p);
-    square += r[k] * r[k];
-  }
-  double w = share / (usual * fmax(sqrt(square), SMALLEST * usual));
-  for (int k = 0; k < count; k++)
-    for (int i = 0; i < p; i++) {
-      double wJ = w * c->J[k * p + i];
-      c->gi[i] += wJ * r[k];
-      for (int j = 0; j <= i; j++) c->A[i * p + j] += wJ * c->J[k * p + j];
-    }
-}
-
-// what is known beforehand is a piece of evidence of its own: its information is its variance
-static void add_priors(cloud *c) {
-  for (int j = 0; j < c->p; j++) {
-    double slope, curvature, spread = c->spread[j];
-    unknown_prior(&c->fit->unknowns.items[j], c->q[j], &slope, &curvature);
-    c->g[j] += spread * slope;
-    c->A[j * c->p + j] += spread * spread * curvature;
-    c->B[j * c->p + j] += spread * spread * curvature;
-  }
-}
-
-/* A = sum A_i, g = sum g_i, B = sum g_i g_i' over trajectories. */
-static void add_up(cloud *c) {
-  const carom_system *s = c->fit->system;
-  int p = c->p, d = s->dimension, turns = d == 2 ? 1 : 3, rigid = 0;
-  memset(c->A, 0, sizeof(double) * (size_t)(2 * p * p + p)); // A, B, g
-  for (int b = 0; b < s->body_count; b++) rigid += s->bodies[b].rigid;
-  for (int i = 0; i < c->forecast.count; i++) {
-    memset(c->gi, 0, sizeof(double) * (size_t)p);
-    double share = 1.0 / (c->forecast.states[i] - 1);
-    for (size_t at = c->forecast.place[i]; at < c->forecast.place[i + 1];)
-      for (int b = 0; b < s->body_count; b++) {
-        add_group(c, at, d, c->usual[0], share / s->body_count);
-        at += (size_t)d;
-        if (!s->bodies[b].rigid) continue;
-        if (c->usual[1] > 0) add_group(c, at, turns, c->usual[1], share / rigid);
-        at += (size_t)turns;
-      }
-    for (int a = 0; a < p; a++) {
-      c->g[a] += c->gi[a];
-      for (int b = 0; b < p; b++) c->B[a * p + b] += c->gi[a] * c->gi[b];
-    }
-  }
-  for (int a = 0; a < p; a++)
-    for (int b = a + 1; b < p; b++) c->A[a * p + b] = c->A[b * p + a];
-  add_priors(c);
-}
-
-static double largest_diagonal(const cloud *c) {
-  double most = 0;
-  for (int j = 0; j < c->p; j++) most = fmax(most, c->A[j * c->p + j]);
-  return most;
-}
-
-/* factor of A with a little of its diagonal, without the unknowns that stand at a border and press on it */
-static bool factor_A(cloud *c, double damping) {
-  int p = c->p;
-  double most = largest_diagonal(c);
-  memcpy(c->factor, c->A, sizeof(double) * (size_t)(p * p));
-  for (int j = 0; j < p; j++) {
-    const minimiser *m = &c->fit->minimiser;
-    bool held = (c->q[j] <= m->low[j] && c->g[j] > 0) || (c->q[j] >= m->high[j] && c->g[j] < 0);
-    for (int k = 0; k < p && held; k++) c->factor[j * p + k] = c->factor[k * p + j] = 0;
-    c->factor[j * p + j] += held ? 1e6 * most : damping * c->A[j * p + j] + 1e-9 * most;
-  }
-  return most > 0 && dense_factor(p, c->factor);
-}
-
-/* ---- one round ------------------------------------------------------------------------------- */
-
-// keeps `q` where its loss is less
-static carom_status attempt(cloud *c, const double *q, double *best, carom_error *error) {
-  double there;
-  carom_status status = predict(c, q, c->residuals + (size_t)c->samples * c->n, &there, error);
-  if (status != CAROM_OK || !(there < *best)) return status;
-  memcpy(c->best, q, sizeof(double) * (size_t)c->p);
-  *best = there;
-  return CAROM_OK;
-}
-
-/* The mean of the better quarter of the cloud, as evolution strategies take it: chance in the loss of single
- * points cancels. */
-static carom_status try_better_quarter(cloud *c, double *best, carom_error *error) {
-  int quarter = c->samples / 4, p = c->p;
-  memset(c->trial, 0, sizeof(double) * (size_t)p);
-  for (int s = 0; s < c->samples; s++) {
-    int better = 0;
-    for (int k = 0; k < c->samples; k++)
-      better += c->losses[k] < c->losses[s] || (c->losses[k] == c->losses[s] && k < s);
-    for (int j = 0; j < p && better < quarter; j++) c->trial[j] += c->at[s * p + j] / quarter;
-  }
-  return attempt(c, c->trial, best, error);
-}
-
-/* To the best of the Gauss-Newton step in parts and of the cloud's better quarter, by the loss itself. */
-static carom_status move(cloud *c, double *loss, carom_error *error) {
-  static const double parts[] = {1, 0.5, 0.25};
-  int p = c->p;
-  memcpy(c->best, c->q, sizeof(double) * (size_t)p);
-  carom_status status = try_better_quarter(c, loss, error);
-  if (status != CAROM_OK) return status;
-  if (!factor_A(c, 0.05)) return CAROM_OK;
-  for (int j = 0; j < p; j++) c->step[j] = -c->g[j];
-  dense_solve(p, c->factor, c->step);
-  double longest = 1;
-  for (int j = 0; j < p; j++) longest = fmax(longest, fabs(c->step[j]) / 3);
-  for (size_t k = 0; k < sizeof parts / sizeof parts[0] && status == CAROM_OK; k++) {
-    for (int j = 0; j < p; j++)
-      c->trial[j] = bounded(c, j, c->q[j] + parts[k] / longest * c->step[j] * c->spread[j]);
-    status = attempt(c, c->trial, loss, error);
-  }
-  memcpy(c->q, c->best, sizeof(double) * (size_t)p);
-  return status;
-}
-
-/* Covariance of q in units of the spreads: A^-1 B A^-1 n / (n - 1), in c->B. */
-static bool sandwich(cloud *c) {
-  int p = c->p;
-  double n = c->forecast.count;
-  if (!factor_A(c, 0)) return false;
-  for (int pass = 0; pass < 2; pass++)
-    for (int row = 0; row < p; row++) {
-      // rows of B become A^-1 row; B is symmetric before, transposed in between
-      dense_solve(p, c->factor, c->B + row * p);
-      if (row < p - 1) continue;
-      for (int i = 0; i < p; i++)
-        for (int j = 0; j < i; j++) {
-          double kept = c->B[i * p + j];
-          c->B[i * p + j] = c->B[j * p + i];
-          c->B[j * p + i] = kept;
-        }
-    }
-  for (int k = 0; k < p * p; k++) c->B[k] *= n > 1 ? n / (n - 1) : 1;
-  return true;
-}
-
-static double deviation_of(const cloud *c, int j) {
-  double variance = c->B[j * c->p + j];
-  bool felt = c->A[j * c->p + j] > 1e-9 * largest_diagonal(c);
-  return felt && variance >= 0 ? c->spread[j] * sqrt(variance) : INFINITY;
-}
-
-// the cloud as wide as what is known, by steps
-static void set_spread(cloud *c) {
-  for (int j = 0; j < c->p; j++) {
-    double wanted = deviation_of(c, j), now = c->spread[j];
-    c->spread[j] = fmin(fmax(wanted, 0.6 * now), now);
-  }
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
 
-static carom_status note_errors(cloud *c, const double *before, carom_error *error) {
-  double *scratch = c->residuals + (size_t)c->samples * c->n, loss, first[2];
-  memcpy(first, before, sizeof first);
-  carom_status status = predict(c, c->q, scratch, &loss, error);
+static carom_status note_errors(cloud *c, carom_error *error) {
+  const double first[2] = {c->usual[0], c->usual[1]};
+  carom_status status = cloud_errors(c, error);
   if (status != CAROM_OK) return status;
-  set_usual(c, scratch);
   return verdict_note(
       &c->fit->verdict, false, error,
       "predictions over up to %d states from the first: distance %.4g (%.4g where the "
@@ -329,7 +79,7 @@ static carom_status fill_verdict(cloud *c, carom_error *error) {
     const unknown *u = &c->fit->unknowns.items[j];
     const minimiser *m = &c->fit->minimiser;
     carom_fit_estimate *e = &v->estimates[j];
-    double sd = deviation_of(c, j);
+    double sd = cloud_deviation(c, j);
     *e = (carom_fit_estimate){
         .value = unknown_value(u, c->q[j]), .start = u->start, .scene = u->scene};
     snprintf(e->name, sizeof e->name, "%s", u->name);
@@ -357,79 +107,14 @@ static carom_status fill_verdict(cloud *c, carom_error *error) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static bool cloud_make(cloud *c) {
-  size_t p = (size_t)c->p, N = (size_t)c->samples;
-  c->n = c->forecast.place[c->forecast.count];
-  c->residuals = size_allocate(size_multiply(N + 1, c->n), sizeof(double));
-  c->q = size_allocate_zero(10 * p + 3 * p * p + N * (2 * p + 1), sizeof(double));
-  c->theta = size_allocate((size_t)c->fit->system->parameter_count, sizeof(double));
-  if (c->residuals == NULL || c->q == NULL || c->theta == NULL) return false;
-  c->trial = c->q + p;
-  c->best = c->trial + p;
-  c->spread = c->best + p;
-  c->gi = c->spread + p;
-  c->step = c->gi + p;
-  c->J = c->step + p; // three rows
-  c->A = c->J + 3 * p;
-  c->B = c->A + p * p;
-  c->g = c->B + p * p;
-  c->factor = c->g + p;
-  c->at = c->factor + p * p;
-  c->slopes = c->at + N * p;
-  c->losses = c->slopes + N * p;
-  return true;
-}
-
-static void cloud_free(cloud *c) {
-  forecast_free(&c->forecast);
-  free(c->residuals);
-  free(c->q);
-  free(c->theta);
-}
-
-static carom_status search(cloud *c, carom_error *error) {
-  rng random;
-  double loss = INFINITY, before[2];
-  double *scratch = c->residuals + (size_t)c->samples * c->n;
-  rng_seed(&random, 11, 0);
-  c->usual[0] = c->usual[1] = 1;
-  carom_status status = predict(c, c->q, scratch, &loss, error);
-  if (status != CAROM_OK) return status;
-  if (isinf(loss)) return error_prefix(error, "predictions at the start cannot be computed");
-  set_usual(c, scratch);
-  memcpy(before, c->usual, sizeof before);
-  loss = mean_loss(c, scratch) + prior_loss(c, c->q);
-  for (int round = 0, calm = 0; round < MOST_ROUNDS && calm < CALM_ROUNDS; round++) {
-    double last = loss;
-    status = draw_cloud(c, &random, error);
-    if (status != CAROM_OK) return status;
-    if (!regress(c)) break;
-    add_up(c);
-    status = move(c, &loss, error);
-    if (status != CAROM_OK) return status;
-    calm = loss > 0.995 * last ? calm + 1 : 0;
-    if (sandwich(c) && round + 1 < MOST_ROUNDS && calm < CALM_ROUNDS) set_spread(c);
-  }
-  status = fill_verdict(c, error);
-  return status == CAROM_OK ? note_errors(c, before, error) : status;
-}
-
 carom_status horizon_fit(carom_fit *fit, carom_error *error) {
-  int p = fit->unknowns.count;
-  cloud c = {.fit = fit, .p = p, .samples = 2 * (p + 4)};
-  carom_status status = forecast_init(&c.forecast, fit->system, &fit->simulation, fit->data,
-                                      fit->clean, fit->run_count, fit->run_first, fit->run_states,
-                                      fit_flights(fit), fit->options.horizon, error);
-  if (status == CAROM_OK && !cloud_make(&c))
-    status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
-  if (status == CAROM_OK) {
-    for (int j = 0; j < p; j++) {
-      c.q[j] = fit->minimiser.q[j];
-      c.spread[j] = fit->unknowns.items[j].spread;
-    }
-    status = search(&c, error);
-    memcpy(fit->minimiser.q, c.q, sizeof(double) * (size_t)p);
-  }
+  cloud c;
+  carom_status status = cloud_init(&c, fit)
+                            ? search(&c, error)
+                            : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
+  if (status == CAROM_OK) status = fill_verdict(&c, error);
+  if (status == CAROM_OK) status = note_errors(&c, error);
+  if (c.q != NULL) memcpy(fit->minimiser.q, c.q, sizeof(double) * (size_t)c.p);
   cloud_free(&c);
   return status;
 }
