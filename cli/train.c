@@ -66,6 +66,11 @@ static void print_text(const train_run *r, const double *learned, const double *
         "noise          %.3g in positions, %.3g in velocities (%s); residuals are %.3g times it\n",
         s.position_noise, s.velocity_noise,
         r->config.train.noise_deviation > 0 ? "given" : "estimated", s.noise_scale);
+  if (s.contact_weight > 0)
+    printf(
+        "contacts       chunks with one weigh %.3g: they are predicted so much worse than others "
+        "(--balance)\n",
+        s.contact_weight);
   if (r->properties.count > 0) printf("\n  %-24s %12s %12s\n", "", "learned", "scene");
   for (int k = 0; k < r->properties.count && k < TABLE_ROWS; k++) {
     const carom_property *p = &r->properties.items[k];
@@ -102,16 +107,16 @@ static void print_as_json(const train_run *r, const double *learned, const doubl
   }
   const bool any = r->last.epoch > 0;
   print_json(json_pack(
-      "{ss ss si so si si so so so so so so so so so so ss}", "scene", info.name, "model",
+      "{ss ss si so si si so so so so so so so so so so so ss}", "scene", info.name, "model",
       carom_model_options_name(&r->config.model), "parameters",
       carom_model_describe(r->model).parameter_count, "warm_start", warm_start_json(&s.warm_start),
       "epochs", s.epochs_done, "best_epoch", s.best_epoch, "best_loss", json_number(s.best_loss),
       "loss", json_number(any ? r->last.loss : NAN), "validation_loss",
       json_number(any ? r->last.validation_loss : NAN), "position_noise",
       json_number(s.position_noise), "velocity_noise", json_number(s.velocity_noise), "noise_scale",
-      json_number(s.noise_scale), "properties", properties, "findings", findings_json(r->data),
-      "report", json_report(&r->report), "seconds", json_number(seconds), "folder",
-      r->given->output));
+      json_number(s.noise_scale), "contact_weight", json_number(s.contact_weight), "properties",
+      properties, "findings", findings_json(r->data), "report", json_report(&r->report), "seconds",
+      json_number(seconds), "folder", r->given->output));
 }
 
 static carom_status print_results(const train_run *r, double seconds, carom_error *error) {

@@ -262,6 +262,13 @@ static void resume_everywhere(const fixture *f, carom_trainer_options usual) {
 static void resumed_is_uninterrupted(void **state) { resume_everywhere(*state, train_options()); }
 
 // estimated states are in the file
+// in the middle of an epoch in which chunks with a contact have a weight of their own
+static void resumed_with_a_balance(void **state) {
+  carom_trainer_options options = train_options();
+  options.balance = CAROM_BALANCE_ALWAYS;
+  resume_everywhere(*state, options);
+}
+
 static void resumed_with_estimated_states(void **state) {
   carom_trainer_options options = train_options();
   options.estimate_states = true;
@@ -490,6 +497,7 @@ int main(void) {
       cmocka_unit_test(foreign_files),
       cmocka_unit_test(cut_short),
       cmocka_unit_test(resumed_is_uninterrupted),
+      cmocka_unit_test(resumed_with_a_balance),
       cmocka_unit_test(resumed_with_estimated_states),
       cmocka_unit_test(other_training),
       cmocka_unit_test(every_option_is_compared),

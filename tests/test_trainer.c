@@ -326,6 +326,81 @@ static void without_validation(void **state) {
   carom_model_destroy(model);
 }
 
+/* ---- chunks with a contact ------------------------------------------------------------------- */
+
+// training chunks with a contact, or without; their number
+static int of_kind(const data_fixture *f, bool contact, int *indices) {
+  const carom_chunks *c = &f->data->train;
+  int count = 0;
+  for (int i = 0; i < c->count; i++) {
+    bool touches = false;
+    for (int k = 1; k < c->states; k++) touches = touches || c->contact[i * c->states + k];
+    if (touches == contact) indices[count++] = i;
+  }
+  return count;
+}
+
+// the gradient of both kinds is the sum of theirs, one of them weighed; the loss is that of all alike
+static void contacts_weigh(void **state) {
+  data_fixture *f = *state;
+  carom_model *model = make_model(f);
+  const int size = carom_model_describe(model).parameter_count;
+  double *g[3], loss[3], largest = 0;
+  for (int k = 0; k < 3; k++) g[k] = calloc((size_t)size, sizeof(double));
+  int indices[TRAIN], touching = of_kind(f, true, indices);
+  assert_in_range(touching, 1, TRAIN - 1);
+  observations o = observations_of(&f->data->train);
+  for (int k = 0; k < 2; k++) {
+    const int count = of_kind(f, k == 0, indices);
+    assert_int_equal(observations_loss(model, &o, count, indices, &loss[k], g[k], NULL, NULL), 0);
+  }
+  o.contact_weight = 0.125;
+  assert_int_equal(observations_loss(model, &o, TRAIN, NULL, &loss[2], g[2], NULL, NULL), 0);
+  const double share = (double)touching / TRAIN;
+  assert_near(loss[2], share * loss[0] + (1 - share) * loss[1], 1e-14);
+  for (int i = 0; i < size; i++) {
+    largest = fmax(largest, fabs(g[0][i]));
+    assert_near(g[2][i], 0.125 * share * g[0][i] + (1 - share) * g[1][i], 1e-13);
+  }
+  assert_true(largest > 1e-3);
+  for (int k = 0; k < 3; k++) free(g[k]);
+  carom_model_destroy(model);
+}
+
+/* At a rate that changes nothing the weight behind an epoch is that of the losses of both kinds. Data that carom simulated is
+ * not weighed unless asked for, measured data is. */
+static void contacts_weigh_by_their_losses(void **state) {
+  data_fixture *f = *state;
+  carom_dataset measured = *f->data;
+  measured.simulated = false;
+  for (int k = 0; k < 4; k++) {
+    carom_model *model = make_model(f);
+    carom_trainer_options options = train_options();
+    options.learning_rate = 1e-300;
+    options.weight_decay = 0;
+    options.balance = k < 2    ? CAROM_BALANCE_MEASURED
+                      : k == 2 ? CAROM_BALANCE_ALWAYS
+                               : CAROM_BALANCE_NEVER;
+    double loss[2];
+    for (int kind = 0; kind < 2; kind++) {
+      int indices[TRAIN], count = of_kind(f, kind == 1, indices);
+      assert_int_equal(
+          carom_model_loss(model, &f->data->train, count, indices, &loss[kind], NULL, NULL, NULL),
+          CAROM_OK);
+    }
+    assert_true(loss[0] < loss[1]);
+    carom_trainer *trainer;
+    assert_int_equal(
+        carom_trainer_create(model, k == 1 ? &measured : f->data, &options, &trainer, NULL),
+        CAROM_OK);
+    assert_int_equal(carom_trainer_epoch(trainer, NULL, NULL), CAROM_OK);
+    const double weight = carom_trainer_describe(trainer).contact_weight;
+    assert_near(weight, k == 1 || k == 2 ? loss[0] / loss[1] : 0, 1e-12);
+    carom_trainer_destroy(trainer);
+    carom_model_destroy(model);
+  }
+}
+
 /* ---- stopping and going on ------------------------------------------------------------------- */
 
 typedef struct stopper {
@@ -532,6 +607,8 @@ int main(void) {
       cmocka_unit_test(epoch_is_steps),
       cmocka_unit_test(run_learns_and_tracks_the_best),
       cmocka_unit_test(without_validation),
+      cmocka_unit_test(contacts_weigh),
+      cmocka_unit_test(contacts_weigh_by_their_losses),
       cmocka_unit_test(patience_ends_it),
       cmocka_unit_test(stopping_changes_nothing),
       cmocka_unit_test(not_finite),

@@ -13,6 +13,13 @@ extern "C" {
 
 typedef enum carom_schedule { CAROM_CONSTANT, CAROM_COSINE } carom_schedule;
 
+/* When chunks with a contact weigh less than others, by how much worse they are predicted (docs/learning.md). */
+typedef enum carom_balance {
+  CAROM_BALANCE_MEASURED, /* of data that carom did not simulate */
+  CAROM_BALANCE_ALWAYS,
+  CAROM_BALANCE_NEVER
+} carom_balance;
+
 typedef struct carom_trainer_options {
   int epochs;           /* 300 */
   int batch;            /* 200 */
@@ -43,6 +50,7 @@ typedef struct carom_trainer_options {
   double noise_deviation;  /* 0: estimated from the data, of positions and of velocities. As that of
                              carom_dataset_options.noise */
   int states_every;        /* 5: epochs between two passes over the states */
+  carom_balance balance;   /* CAROM_BALANCE_MEASURED; without estimate_states */
   uint64_t seed;           /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next
@@ -147,6 +155,8 @@ typedef struct carom_trainer_info {
   carom_warm_start warm_start;
   double position_noise, velocity_noise; /* deviations of the data; 0 unless states are estimated */
   double noise_scale;                    /* deviation of the residuals by these, at least 1 */
+  double
+      contact_weight; /* of chunks with a contact in the next epoch; 0: options.balance weighs none */
   bool
       within_tolerance; /* the best loss is no more than options.tolerance: nothing is left to do */
   bool

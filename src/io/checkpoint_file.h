@@ -19,8 +19,8 @@
  *   root attributes
  *     epochs, batch, ...                the options of the trainer, by the names in their table
  *     train_seed (text), data_hash (text, hexadecimal)
- *     optimizer_steps, epochs_done, best_loss, best_epoch, lowest_loss, lowest_epoch, and of the epoch under way batches_done,
- *     loss_sum, gradient_norm, moves and the counters of its report; noise_scale
+ *     optimizer_steps, epochs_done, best_loss, best_epoch, lowest_loss, lowest_epoch, contact_weight, and of the epoch under way batches_done,
+ *     loss_sum, free_loss, contact_loss, free_count, contact_count, gradient_norm, moves and the counters of its report; noise_scale
  *
  * An attribute of any other name is refused. The same training gives the same bytes: there is no time in it. */
 #ifndef CAROM_IO_CHECKPOINT_FILE_H

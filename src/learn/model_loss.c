@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "learn/chunks.h"
 #include "learn/measurement.h"
 #include "learn/model.h"
 #include "learn/observations.h"
@@ -193,6 +194,15 @@ static compared sample_of(const comparison *c, int i) {
                     l->residuals + residuals};
 }
 
+// by which cotangents of a sample are multiplied (learn/balance.h)
+static double weight_of(const comparison *c, int i) {
+  const observations *o = c->observed;
+  if (o->contact_weight == 0 || model_takes_pairs(c->model)) return 1;
+  const size_t chunk = (size_t)chunk_at(c->indices, i), states = (size_t)o->chunks.states;
+  return chunk_touches(o->chunks.contact + chunk * states, o->chunks.states) ? o->contact_weight
+                                                                             : 1;
+}
+
 /* Loss of the samples of a shard, each into losses[i], with cotangents:
  *   loss = 1 / (2 N B) sum |x - x_true| / L + |v - v_true| / S, N numbers of x in each of B samples. */
 static void compare_shard(void *user, shard_range s) {
@@ -203,8 +213,9 @@ static void compare_shard(void *user, shard_range s) {
   const double scale = 1 / (2.0 * numbers * l->batch.job.batch);
   for (int i = s.first; i < s.first + s.count; i++) {
     const compared k = sample_of(c, i);
-    double sum = absolute_difference(m, k.states, k.x, k.measured_x, m->length, scale, k.x_bar) +
-                 absolute_difference(m, k.states, k.v, k.measured_v, m->speed, scale, k.v_bar);
+    const double pull = scale * weight_of(c, i);
+    double sum = absolute_difference(m, k.states, k.x, k.measured_x, m->length, pull, k.x_bar) +
+                 absolute_difference(m, k.states, k.v, k.measured_v, m->speed, pull, k.v_bar);
     l->losses[i] = sum * scale;
   }
 }

@@ -274,11 +274,19 @@ static observations validation_chunks(const carom_trainer *t) {
                          : observations_of(&t->dataset->validation);
 }
 
+// whether chunks with a contact are weighed
+static bool weighs_contacts(const carom_trainer *t) {
+  const carom_balance how = t->options.balance;
+  return !t->estimated.on && !model_takes_pairs(t->model) && t->dataset->train.contact != NULL &&
+         (how == CAROM_BALANCE_ALWAYS || (how == CAROM_BALANCE_MEASURED && !t->dataset->simulated));
+}
+
 // loss, gradient and update; nothing has changed unless it returns CAROM_OK
 static carom_status take_step(carom_trainer *t, int count, const int *indices, double rate,
                               double *loss, carom_report *report, carom_error *error) {
   *report = (carom_report){0};
-  const observations observed = training_chunks(t);
+  observations observed = training_chunks(t);
+  observed.contact_weight = t->state.contact_weight;
   carom_status status =
       observations_loss(t->model, &observed, count, indices, loss, t->gradient, report, error);
   if (status == CAROM_OK) status = check_gradient(t, *loss, error);
@@ -376,6 +384,9 @@ static carom_status epoch_batch(carom_trainer *t, double rate, carom_error *erro
     return advise(status, error);
   }
   s->loss_sum += loss * count;
+  if (weighs_contacts(t))
+    kind_losses_add(&s->kinds, &t->dataset->train, count, t->order + first,
+                    t->model->training.losses, count);
   s->gradient_norm = norm(t->gradient, t->optimizer.size);
   carom_report_add(&s->report, &report);
   s->batches_done++;
@@ -498,6 +509,7 @@ static void finish_epoch(carom_trainer *t, carom_epoch *result) {
   result->best = lower || judged < lowest + best_margin(t);
   *s = (training_state){.epochs_done = result->epoch,
                         .warm = s->warm,
+                        .contact_weight = weighs_contacts(t) ? contact_weight(&s->kinds) : 0,
                         .best_loss = result->best ? judged : s->best_loss,
                         .best_epoch = result->best ? result->epoch : s->best_epoch,
                         .lowest_loss = lower ? judged : lowest,
@@ -608,6 +620,7 @@ carom_trainer_info carom_trainer_describe(const carom_trainer *trainer) {
                               .position_noise = trainer->estimated.noise.position,
                               .velocity_noise = trainer->estimated.noise.velocity,
                               .noise_scale = trainer->estimated.noise.scale,
+                              .contact_weight = s->contact_weight,
                               .stands_still = stands_still(trainer)};
 }
 

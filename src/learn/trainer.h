@@ -14,17 +14,20 @@
 #include "carom.h"
 
 #include "learn/adamw.h"
+#include "learn/balance.h"
 #include "learn/property_search.h"
 #include "learn/states.h"
 
 /* How far a training is. What belongs to the epoch under way is zero between epochs. */
 typedef struct training_state {
   int epochs_done;
-  int batches_done;                             /* of the epoch under way */
-  double loss_sum;                              /* of its batches, each weighted by its chunks */
-  double gradient_norm;                         /* of its last batch */
-  carom_report report;                          /* of its rollouts */
-  int moves;                                    /* of properties, by the search before it */
+  int batches_done;      /* of the epoch under way */
+  double loss_sum;       /* of its batches, each weighted by its chunks */
+  double gradient_norm;  /* of its last batch */
+  carom_report report;   /* of its rollouts */
+  kind_losses kinds;     /* of its batches */
+  double contact_weight; /* of chunks with a contact in it; 0: they are not weighed, or not yet */
+  int moves;             /* of properties, by the search before it */
   double search_loss_before, search_loss_after; /* training loss around them; 0 without */
   carom_warm_start warm;                        /* before the first epoch */
   double best_loss;                             /* INFINITY before the first epoch has ended */
