@@ -135,9 +135,15 @@ static carom_status predict_whole(const evaluate_request *a, evaluate_outcome *o
                                   carom_error *error) {
   carom_trajectories t = {0};
   carom_status status = carom_trajectories_read_measured(o->system, a->whole, &t, error);
-  if (status == CAROM_OK)
+  if (status == CAROM_OK) {
     status =
         carom_model_predict_whole(o->model, &t, o->config.dataset.velocity, &o->prediction, error);
+    if (status != CAROM_OK) {
+      char why[sizeof error->message];
+      snprintf(why, sizeof why, "%s", error->message);
+      carom_error_set(error, status, "%s: %.900s", a->whole, why);
+    }
+  }
   carom_trajectories_free(&t);
   return status;
 }

@@ -54,6 +54,28 @@ expect 1 "no such body" import ball.json track.csv --centre cube=0,0.1 -o none.h
 expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball -o none.h5
 expect 2 "expected BODY=X,Y,Z" import ball.json track.csv --centre ball=1,2,3,4 -o none.h5
 
+# a plate that is thrown and turns at 5 radians a second, tracked at a point whose centre of mass is (0.1, -0.02) from it
+cat >plate.json <<'JSON'
+{"carom": 1, "name": "plate", "dimension": 2, "dt": 0.01, "steps": 60, "gravity": [0, -9],
+ "bodies": [{"id": "plate", "type": "rigid", "mass": 1, "shape": {"type": "box", "half_extents": [0.2, 0.1]}}],
+ "initial": {"sampler": "state", "bodies": [{"body": "plate", "position": [0, 1]}]}}
+JSON
+awk 'BEGIN {
+  print "t,x,y,angle"
+  for (k = 0; k < 60; k++) {
+    t = k * 0.01; a = 0.3 + 5 * t
+    x = 0.4 * t - (0.1 * cos(a) + 0.02 * sin(a)); y = 3 * t - 9.81 * t * t / 2 - (0.1 * sin(a) - 0.02 * cos(a))
+    printf "%.4f,%.12g,%.12g,%.12g\n", t, x, y, a
+  }
+}' >plate.csv
+expect 0 "written" import plate.json plate.csv --centre plate=0.1,-0.02 -o centre.h5
+expect 0 "gravity" fit plate.json --data centre.h5 --unknown gravity --quiet
+holds "gravity of the centre" awk '$1 == "gravity" && $2 > 9.8095 && $2 < 9.8105 {found = 1} END {exit !found}' out
+expect 0 "written" import plate.json plate.csv -o point.h5
+expect 0 "centre" fit plate.json --data point.h5 --unknown 'gravity,centre[plate]' --quiet
+holds "the centre found" awk '$1 == "centre[plate][x]" && $2 > 0.0999 && $2 < 0.1001 {x = 1}
+  $1 == "centre[plate][y]" && $2 > -0.0201 && $2 < -0.0199 {y = 1} END {exit !(x && y)}' out
+
 # centimetres that nobody said
 expect 0 "written" import ball.json track.csv -o cm.h5
 expect 0 "another unit of length.*--length-factor" fit ball.json --data cm.h5 --unknown gravity

@@ -251,6 +251,17 @@ expect 0 '"time_steps": [1-9]' train cp3 --train 20 --val 4 --test 4 --hidden 8 
   -o runs/counted
 holds "contacts are counted" grep -qE '"contacts": [1-9]' out
 
+# trajectories over their whole length: as many as there are, those of another system or step refused
+expect 0 '3 samples' simulate cp3 --steps 20 --sample 3 -o whole.h5
+expect 0 'predicted +3 trajectories over their whole length: position [0-9.e-]+ \+- [0-9.e-]+' evaluate runs/counted -q \
+  --whole whole.h5
+expect 0 '"trajectories": 3' evaluate runs/counted -q --whole whole.h5 --json
+expect 0 'written' simulate bd1 --steps 20 -o other.h5
+expect 1 'other.h5' evaluate runs/counted -q --whole other.h5
+expect 0 'written' simulate cp3 --steps 20 --dt 0.02 -o coarse.h5
+expect 1 'time step' evaluate runs/counted -q --whole coarse.h5
+expect 1 'nowhere.h5.*No such file' evaluate runs/counted -q --whole nowhere.h5
+
 # a training that cannot begin leaves nothing of its own behind
 mkdir -p taken/last.h5
 expect 1 'last.h5: cannot be written' train cp3 --train 4 --val 0 --test 0 --hidden 8 --layers 1 -q -o taken

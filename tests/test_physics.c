@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "base/rotation.h"
 #include "physics/collision.h"
 #include "support/systems.h"
 #include "system/sampler.h"

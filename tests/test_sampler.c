@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/rotation.h"
 #include "support/systems.h"
 #include "system/sampler.h"
 

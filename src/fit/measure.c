@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rotation.h"
 #include "base/size.h"
 #include "base/vector.h"
 #include "system/system.h"
@@ -61,26 +62,6 @@ static void add_cross(int d, double factor, const double *a, const double *b, do
   double c[3];
   vector_cross(a, b, c);
   for (int i = 0; i < 3; i++) sum[i] += factor * c[i];
-}
-
-/* The rotation from the axes of y to those of x as a vector. sin(angle) n = 1/2 sum y_k x x_k,
- * 1 + 2 cos(angle) = sum y_k . x_k (3D), 2 cos(angle) (2D). */
-static void rotation_between(int d, const double *x, const double *y, double *phi) {
-  double trace = 0, sine[3] = {0, 0, 0};
-  for (int k = 1; k <= d; k++) {
-    double a[3], b[3];
-    axis_of(d, x, k, a);
-    axis_of(d, y, k, b);
-    trace += vector_dot_small(a, b, d);
-    add_cross(d, 0.5, b, a, sine);
-  }
-  if (d == 2) {
-    phi[0] = atan2(sine[0], 0.5 * trace);
-    return;
-  }
-  double size = sqrt(vector_dot_small(sine, sine, 3)), angle = atan2(size, 0.5 * (trace - 1));
-  double factor = size > 1e-12 ? angle / size : 1;
-  for (int i = 0; i < 3; i++) phi[i] = factor * sine[i];
 }
 
 /* dphi = J^-1(phi) dw for a turn dw of x: J^-1 = 1 - 1/2 [phi] + c [phi]^2,

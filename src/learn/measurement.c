@@ -1,6 +1,6 @@
 #include "learn/measurement.h"
 
-#include "system/sampler.h"
+#include "base/rotation.h"
 
 #include <math.h>
 #include <string.h>

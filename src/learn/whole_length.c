@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/rotation.h"
 #include "base/size.h"
 #include "base/vector.h"
 #include "learn/model.h"
@@ -23,22 +24,6 @@ typedef struct whole {
   double *x0, *v0, *x, *v; /* scratch of a batch */
 } whole;
 
-/* The angle between the axes of a body in two states: 1/2 sum y_k x x_k has its sine, sum y_k . x_k its cosine. */
-static double angle_between(int d, const double *x, const double *y) {
-  double trace = 0, sine[3] = {0, 0, 0};
-  for (int k = 1; k <= d; k++) {
-    double a[3] = {0, 0, 0}, b[3] = {0, 0, 0}, c[3];
-    for (int i = 0; i < d; i++) {
-      a[i] = x[k * d + i] - x[i];
-      b[i] = y[k * d + i] - y[i];
-    }
-    trace += vector_dot_small(a, b, d);
-    vector_cross(b, a, c);
-    for (int i = 0; i < 3; i++) sine[i] += 0.5 * c[i];
-  }
-  return atan2(sqrt(vector_dot_small(sine, sine, 3)), 0.5 * (d == 2 ? trace : trace - 1));
-}
-
 /* Mean distance and angle of all bodies in one state. */
 static void compare(const carom_system *s, const double *x, const double *y, double *position,
                     double *angle) {
@@ -51,7 +36,9 @@ static void compare(const carom_system *s, const double *x, const double *y, dou
     *position += sqrt(square) / s->body_count;
     if (!s->bodies[b].rigid) continue;
     rigid++;
-    turned += angle_between(d, x + at, y + at);
+    double phi[3] = {0, 0, 0};
+    rotation_between(d, x + at, y + at, phi);
+    turned += sqrt(vector_dot_small(phi, phi, 3));
   }
   if (rigid > 0) *angle += turned / rigid;
 }
@@ -139,10 +126,26 @@ typedef struct task {
   carom_error *error;
 } task;
 
+/* States as they are hold the constraints to a tolerance, or are those of another system; then they are put on them. */
+static carom_status load(task *t) {
+  carom_dataset_options options = *t->options;
+  const bool passes[2] = {false, t->whole->system->row_count > 0};
+  carom_status status = CAROM_OK;
+  for (int k = 0; k < 1 + passes[1] && status == CAROM_OK; k++) {
+    recording_free(&t->recording);
+    free(t->found.findings);
+    t->recording = (recording){0};
+    t->found = (carom_dataset){0};
+    options.project = passes[k];
+    status =
+        recording_make(t->whole->system, t->given, &options, &t->recording, &t->found, t->error);
+  }
+  return status;
+}
+
 static void work(void *user) {
   task *t = user;
-  t->status =
-      recording_make(t->whole->system, t->given, t->options, &t->recording, &t->found, t->error);
+  t->status = load(t);
   t->whole->recording = &t->recording;
   if (t->status == CAROM_OK) t->status = predict_all(t->whole, t->prediction, t->error);
 }
@@ -177,7 +180,6 @@ carom_status carom_model_predict_whole(carom_model *model, const carom_trajector
   carom_dataset_options options = carom_dataset_default_options(w.system);
   options.chunk = 2;
   options.velocity = velocity;
-  options.project = w.system->row_count > 0;
   task t = {.whole = &w,
             .given = trajectories,
             .options = &options,

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/option_table.h"
+#include "base/rotation.h"
 #include "base/vector.h"
 #include "plan/plan_options.h"
 #include "plan/unknowns.h"

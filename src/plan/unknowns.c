@@ -1,5 +1,6 @@
 #include "plan/unknowns.h"
 
+#include "base/rotation.h"
 #include "base/vector.h"
 #include "system/sampler.h"
 

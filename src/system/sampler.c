@@ -1,52 +1,12 @@
 #include "system/sampler.h"
 
+#include "base/rotation.h"
 #include "base/vector.h"
 
 #include <math.h>
 #include <string.h>
 
 static const double PI = 3.14159265358979323846;
-
-void rotation_from_angle(double angle, double *rotation) {
-  double c = cos(angle), s = sin(angle);
-  rotation[0] = c, rotation[1] = -s;
-  rotation[2] = s, rotation[3] = c;
-}
-
-// from a unit quaternion (w, x, y, z)
-static void rotation_from_quaternion(const double *q, double *rotation) {
-  double w = q[0], x = q[1], y = q[2], z = q[3];
-  const double matrix[9] = {
-      1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
-      2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-      2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
-  memcpy(rotation, matrix, sizeof matrix);
-}
-
-/* q = (cos(phi / 2), sin(phi / 2) axis), phi = |vector| */
-void rotation_from_vector(const double *vector, double *rotation) {
-  double angle = hypot(hypot(vector[0], vector[1]), vector[2]);
-  double scale = angle > 0 ? sin(angle / 2) / angle : 0;
-  const double quaternion[4] = {cos(angle / 2), scale * vector[0], scale * vector[1],
-                                scale * vector[2]};
-  rotation_from_quaternion(quaternion, rotation);
-}
-
-// R = Rz(phi) Rx(theta) Rz(psi)
-void rotation_from_euler(double phi, double theta, double psi, double *rotation) {
-  double cf = cos(phi), sf = sin(phi), ct = cos(theta), st = sin(theta);
-  double cp = cos(psi), sp = sin(psi);
-  const double matrix[9] = {cf * cp - sf * ct * sp,
-                            -cf * sp - sf * ct * cp,
-                            sf * st,
-                            sf * cp + cf * ct * sp,
-                            -sf * sp + cf * ct * cp,
-                            -cf * st,
-                            st * sp,
-                            st * cp,
-                            ct};
-  memcpy(rotation, matrix, sizeof matrix);
-}
 
 // uniformly random: a normal deviate in four dimensions points everywhere alike
 static void draw_rotation(rng *r, double *rotation) {

@@ -15,9 +15,4 @@ void sampler_draw(const carom_system *s, rng *r, double *x, double *v);
 void place_body(const carom_system *s, int body_index, const double *centre, const double *velocity,
                 const double *rotation, const double *spin, double *x, double *v);
 
-/* Rotation matrices: by an angle in the plane, a vector (axis times angle), ZXZ Euler angles. */
-void rotation_from_angle(double angle, double *rotation);
-void rotation_from_vector(const double *vector, double *rotation);
-void rotation_from_euler(double phi, double theta, double psi, double *rotation);
-
 #endif

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/rotation.h"
 #include "system/redundancy.h"
 #include "system/sampler.h"
 #include "system/scene.h"
