@@ -149,16 +149,36 @@ static double bounded(const cloud *c, int j, double q) {
   return fmin(fmax(q, c->fit->minimiser.low[j]), c->fit->minimiser.high[j]);
 }
 
+/* Sides on which the first point of each pair lies: for unknown j c->slopes[j][pair], which is not used yet. Two unknowns
+ * with the same sides could not be told apart: of a few draws the one that is least like those of any unknown before. */
+static void draw_sides(cloud *c, rng *random) {
+  enum { DRAWS = 32 };
+  int N = c->samples, pairs = N / 2;
+  for (int j = 0; j < c->p; j++) {
+    double *sides = c->slopes + j * N, *drawn = sides + pairs, least = INFINITY;
+    for (int k = 0; k < DRAWS; k++) {
+      double alike = 0;
+      for (int i = 0; i < pairs; i++) drawn[i] = rng_below(random, 2) == 0 ? -1 : 1;
+      for (int other = 0; other < j; other++)
+        alike = fmax(alike, fabs(vector_dot(c->slopes + other * N, drawn, pairs)));
+      if (alike >= least) continue;
+      least = alike;
+      memcpy(sides, drawn, sizeof(double) * (size_t)pairs);
+    }
+  }
+}
+
 /* Points about q, in pairs to both sides; those whose motion cannot be computed are drawn nearer. */
 static carom_status draw_cloud(cloud *c, rng *random, carom_error *error) {
+  enum { ATTEMPTS = 6 };
+  draw_sides(c, random);
   for (int s = 0; s < c->samples; s++) {
-    double *at = c->at + (size_t)s * (size_t)c->p, *before = at - c->p, nearer = 1;
+    double *at = c->at + (size_t)s * (size_t)c->p;
     for (int j = 0; j < c->p; j++) {
-      double sign =
-          s % 2 == 0 ? (rng_below(random, 2) == 0 ? -1 : 1) : -copysign(1, before[j] - c->q[j]);
-      at[j] = bounded(c, j, c->q[j] + sign * c->spread[j]);
+      double side = (s % 2 == 0 ? 1 : -1) * c->slopes[j * c->samples + s / 2];
+      at[j] = bounded(c, j, c->q[j] + side * c->spread[j]);
     }
-    for (int attempt = 0; attempt < 6; attempt++, nearer *= 0.5) {
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
       carom_status status = predict(c, at, c->residuals + (size_t)s * c->n, &c->losses[s], error);
       if (status != CAROM_OK) return status;
       if (isfinite(c->losses[s])) break;
@@ -240,7 +260,7 @@ static void add_priors(cloud *c) {
   }
 }
 
-/* A = sum A_i, g = sum g_i, B = sum g_i g_i' over trajectories. */
+/* A = sum A_i, g = sum g_i, B = sum g_i g_i' over trajectories, each standing for those that are not looked at. */
 static void add_up(cloud *c) {
   const carom_system *s = c->fit->system;
   int p = c->p, d = s->dimension, turns = d == 2 ? 1 : 3, rigid = 0;
@@ -264,6 +284,8 @@ static void add_up(cloud *c) {
   }
   for (int a = 0; a < p; a++)
     for (int b = a + 1; b < p; b++) c->A[a * p + b] = c->A[b * p + a];
+  double standing_for = (double)c->fit->run_count / c->forecast.count;
+  for (int k = 0; k < 2 * p * p + p; k++) c->A[k] *= standing_for;
   add_priors(c);
 }
 
@@ -337,7 +359,7 @@ static carom_status move(cloud *c, double *loss, carom_error *error) {
 /* Covariance of q in units of the spreads: A^-1 B A^-1 n / (n - 1), in c->B. */
 static bool sandwich(cloud *c) {
   int p = c->p;
-  double n = c->forecast.count;
+  double n = c->fit->run_count;
   if (!factor_A(c, 0)) return false;
   for (int pass = 0; pass < 2; pass++)
     for (int row = 0; row < p; row++) {
@@ -393,6 +415,17 @@ carom_status cloud_round(cloud *c, rng *random, double *before, double *after, b
   memcpy(c->left, c->q, sizeof(double) * (size_t)c->p);
   status = move(c, after, error);
   *known = status == CAROM_OK && sandwich(c);
+  return status;
+}
+
+carom_status cloud_measure(cloud *c, rng *random, bool *known, carom_error *error) {
+  const double WIDER = 2;
+  for (int j = 0; j < c->p; j++) c->spread[j] *= WIDER;
+  carom_status status = draw_cloud(c, random, error);
+  *known = false;
+  if (status != CAROM_OK || !regress(c)) return status;
+  add_up(c);
+  *known = sandwich(c);
   return status;
 }
 

@@ -30,25 +30,32 @@ static sight sight_of(const cloud *c, int round) {
 }
 
 /* Rounds, until they bring nothing or enough work is done. */
-static carom_status search(cloud *c, carom_error *error) {
+static carom_status search(cloud *c, rng *random, carom_error *error) {
   const double enough = (double)ROUNDS * fewest(c);
   double work = 0, before, after;
   bool known = false;
-  rng random;
-  rng_seed(&random, 11, 0);
   for (int round = 0, calm = 0, wholes = 0; calm < CALM_ROUNDS && round < MOST_ROUNDS; round++) {
     if (work >= enough && wholes >= WHOLE_ROUNDS && known && cloud_is_narrow(c)) break;
     const sight see = sight_of(c, round);
     const bool whole = see.count == c->fit->run_count && round >= GROWING;
     if (known) cloud_narrow(c);
-    carom_status status = cloud_look(c, see, &random, error);
-    if (status == CAROM_OK) status = cloud_round(c, &random, &before, &after, &known, error);
+    carom_status status = cloud_look(c, see, random, error);
+    if (status == CAROM_OK) status = cloud_round(c, random, &before, &after, &known, error);
     if (status != CAROM_OK) return status;
     calm = whole && after > 0.995 * before ? calm + 1 : 0;
     wholes += whole;
     work += see.count;
   }
   return CAROM_OK;
+}
+
+/* Deviations, by as many trajectories as two rounds of few have. */
+static carom_status find_deviations(cloud *c, rng *random, carom_error *error) {
+  int all = c->fit->run_count, count = 2 * fewest(c);
+  const sight see = {.count = count < all ? count : all, .horizon = c->fit->options.horizon};
+  bool known;
+  carom_status status = cloud_look(c, see, random, error);
+  return status == CAROM_OK ? cloud_measure(c, random, &known, error) : status;
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
@@ -97,23 +104,26 @@ static carom_status fill_verdict(cloud *c, carom_error *error) {
         v, true, error, "%s is not determined: predictions do not depend on it", u->name);
     if (status != CAROM_OK) return status;
   }
-  if (c->forecast.count >= 2 * p) return CAROM_OK;
+  if (c->fit->run_count >= 2 * p) return CAROM_OK;
   return verdict_note(
       v, true, error,
       "%d trajectories are few for %d unknowns: intervals are too short, since they are of "
       "the spread between trajectories",
-      c->forecast.count, p);
+      c->fit->run_count, p);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 carom_status horizon_fit(carom_fit *fit, carom_error *error) {
   cloud c;
+  rng random;
+  rng_seed(&random, 11, 0);
   carom_status status = cloud_init(&c, fit)
-                            ? search(&c, error)
+                            ? search(&c, &random, error)
                             : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
-  if (status == CAROM_OK) status = fill_verdict(&c, error);
   if (status == CAROM_OK) status = note_errors(&c, error);
+  if (status == CAROM_OK) status = find_deviations(&c, &random, error);
+  if (status == CAROM_OK) status = fill_verdict(&c, error);
   if (c.q != NULL) memcpy(fit->minimiser.q, c.q, sizeof(double) * (size_t)c.p);
   cloud_free(&c);
   return status;
