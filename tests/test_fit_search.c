@@ -15,6 +15,7 @@
 #include "fit/valley.h"
 #include "support/fitting.h"
 #include "support/noisy.h"
+#include "support/quick.h"
 #include "support/systems.h"
 #include "system/system.h"
 
@@ -70,6 +71,7 @@ static void test_valleys(void **state) {
 /* Data of docs/results/fitting.md whose least cost one way out alone leads to. */
 static void check_least(const char *scene, const char *unknowns, uint64_t repetition,
                         double least) {
+  if (quick()) skip();
   noisy_setting setting = noisy_make(load_system(scene), 5, 60);
   simulated s = {
       .system = setting.system, .how = setting.how, .data = noisy_simulate(&setting, repetition)};

@@ -10,8 +10,7 @@
 
 #include "fit/minimise.h"
 
-/* `moved` tells whether one has found a better first state. Only
- * for pieces without joins. */
+/* `moved` tells whether a piece has found a better first state. Only for pieces without joins. */
 carom_status steep_search(minimiser *m, bool *moved, carom_error *error);
 
 #endif
