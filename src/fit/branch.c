@@ -55,45 +55,57 @@ static void fly_vjp(branch_flight *f, double h, const step_record *record, doubl
 /* Of a time step, below which nothing can be told of what contacts did in it. */
 static const double NO_TIME = 1e-6;
 
-static int impact_of(const carom_rollout *rollout, int sample, branch_side side) {
-  return side == BRANCH_BEFORE ? 0 : carom_rollout_impact_count(rollout, sample) - 1;
+/* The impact that a side ends at, on the far side of the one it begins with; -1: it ends with the time step. */
+static int end_of(const carom_rollout *rollout, int sample, branch_side side, int impact) {
+  if (side == BRANCH_BEFORE) return impact - 1;
+  return impact + 1 < carom_rollout_impact_count(rollout, sample) ? impact + 1 : -1;
 }
 
-bool branch_state(branch_flight *f, const carom_rollout *rollout, int sample, branch_side side,
-                  double *s) {
-  if (carom_rollout_impact_count(rollout, sample) == 0) return false;
+void branch_state(branch_flight *f, const carom_rollout *rollout, int sample, branch_side side,
+                  int impact, double *s) {
   size_t D = (size_t)f->D, bytes = sizeof(double) * D;
-  carom_impact impact = carom_rollout_impact(rollout, sample, impact_of(rollout, sample, side));
   const bool before = side == BRANCH_BEFORE;
-  double *real = f->ends, *further = real + 2 * D;
-  memcpy(real, impact.x, bytes);
-  memcpy(real + D, before ? impact.v_before : impact.v_after, bytes);
-  memcpy(further, real, 2 * bytes);
-  f->h = (before ? 0 : f->dt) - impact.time;
-  f->further = (before ? f->dt : 0) - impact.time;
-  fly(f, f->h, &f->real, real);
-  fly(f, f->further, &f->continued, further);
+  const int end = end_of(rollout, sample, side, impact);
+  carom_impact at = carom_rollout_impact(rollout, sample, impact);
+  double *real = f->ends, *further = real + 2 * D, end_time = before ? 0 : f->dt;
   const double *v_end =
       carom_rollout_velocities(rollout) + (2 * (size_t)sample + (before ? 0 : 1)) * D;
+  if (end >= 0) {
+    carom_impact other = carom_rollout_impact(rollout, sample, end);
+    end_time = other.time;
+    v_end = before ? other.v_after : other.v_before;
+  }
+  memcpy(real, at.x, bytes);
+  memcpy(real + D, before ? at.v_before : at.v_after, bytes);
+  memcpy(further, real, 2 * bytes);
+  f->h = end_time - at.time;
+  f->further = (before ? f->dt : 0) - at.time;
+  fly(f, f->h, &f->real, real);
+  fly(f, f->further, &f->continued, further);
   const bool known = fabs(f->h) > NO_TIME * f->dt;
   for (size_t i = 0; i < D; i++) {
     f->push[i] = known ? (v_end[i] - real[D + i]) / f->h : 0;
     s[i] = further[i] + 0.5 * f->push[i] * f->further * f->further;
     s[D + i] = further[D + i] + f->push[i] * f->further;
   }
-  return true;
 }
 
 void branch_state_vjp(branch_flight *f, carom_rollout *rollout, int sample, branch_side side,
-                      const double *s_bar, double *v_bar, double *theta_bar) {
+                      int impact, const double *s_bar, double *v_bar, double *theta_bar) {
   size_t D = (size_t)f->D, bytes = sizeof(double) * D;
   const bool before = side == BRANCH_BEFORE, known = fabs(f->h) > NO_TIME * f->dt;
-  carom_impact_bars bars =
-      carom_rollout_impact_bars(rollout, sample, impact_of(rollout, sample, side));
+  const int end = end_of(rollout, sample, side, impact);
+  carom_impact_bars bars = carom_rollout_impact_bars(rollout, sample, impact);
   double *real = f->ends, *further = real + 2 * D, h_bar = 0, further_bar = 0;
-  double *end_bar = v_bar + (before ? 0 : D);
+  double *end_bar = v_bar + (before ? 0 : D), *end_time_bar = NULL;
   memset(theta_bar, 0, sizeof(double) * (size_t)f->mechanics.system->parameter_count);
   memset(v_bar, 0, 2 * bytes);
+  if (end >= 0) {
+    carom_impact_bars other = carom_rollout_impact_bars(rollout, sample, end);
+    end_bar = before ? other.v_after : other.v_before;
+    end_time_bar = other.time;
+    memset(end_bar, 0, bytes);
+  }
   memset(real, 0, 2 * bytes);
   memcpy(further, s_bar, 2 * bytes);
   for (size_t i = 0; i < D && known; i++) {
@@ -113,5 +125,7 @@ void branch_state_vjp(branch_flight *f, carom_rollout *rollout, int sample, bran
     bars.x[i] = real[i] + further[i];
     start_bar[i] = real[D + i] + further[D + i];
   }
-  *bars.time = -h_bar - further_bar; // both lengths are something minus the time of the impact
+  // both lengths are something minus the time of the impact
+  *bars.time = -h_bar - further_bar;
+  if (end_time_bar != NULL) *end_time_bar = h_bar;
 }

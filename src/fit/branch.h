@@ -5,16 +5,17 @@
  * cost as a function of first states jumps whenever an impact passes a measured time, and descent ends at the
  * jump. So a state beside an impact is compared with both sides, each continued as if the impact were not there,
  *
- *   before   from the first impact of a time step to its end, with the velocity before it
- *   after    from the last impact of a time step back to its start, with the velocity after it
+ *   before   from an impact of a time step to its end, with the velocity before it
+ *   after    from an impact of a time step back to its start, with the velocity after it
  *
- * and what fits better counts. Each side is a smooth function of first states and parameters, and at the time of
- * the impact they are what the prediction is: there is no jump left. Which side a state belongs to is plain where
- * velocities are measured, unless they hardly change.
+ * and what fits best counts. Each side is a smooth function of first states and parameters, and at the time of
+ * the impact they are what the prediction is: there is no jump left. Of several impacts in a time step all are asked:
+ * it is the last of them that passes its end, and the first that passes its start. Which side a state belongs to is
+ * plain where velocities are measured, unless they hardly change.
  *
- * Motion on a side is free flight from the impact, in both directions: of length h to the end of the time step that
- * the side really has, where the velocity v_end says what contacts that last have done to it, and of length h' to the
- * end it is continued to, over which they are taken to push on,
+ * Motion on a side is free flight from the impact, in both directions: of length h to where the side really ends, at the
+ * next impact there or at the end of the time step, where the velocity v_end says what contacts that last have done to
+ * it, and of length h' to the end it is continued to, over which they are taken to push on,
  *
  *   c = (v_end - v(h)) / h        v' = v(h') + c h'        x' = x(h') + c h'^2 / 2
  */
@@ -43,15 +44,14 @@ bool branch_flight_init(branch_flight *f, const carom_system *system,
                         const carom_rollout_options *simulation);
 void branch_flight_free(branch_flight *f);
 
-/* The state s [2 D] that one side of the impacts in the only time step of a sample is continued to; false if there
- * are none. */
-bool branch_state(branch_flight *f, const carom_rollout *rollout, int sample, branch_side side,
-                  double *s);
+/* The state s [2 D] that a side of one of the impacts in the only time step of a sample is continued to. */
+void branch_state(branch_flight *f, const carom_rollout *rollout, int sample, branch_side side,
+                  int impact, double *s);
 
-/* Reverses the last branch_state: puts the cotangent s_bar [2 D] of that state on the impact it comes from and on the
+/* Reverses the last branch_state: puts the cotangent s_bar [2 D] of that state on the impacts it comes from and on the
  * velocities v_bar [2][D] at both ends of the time step, for a carom_rollout_vjp without other cotangents;
  * theta_bar [parameter_count] = what the flights themselves add. */
 void branch_state_vjp(branch_flight *f, carom_rollout *rollout, int sample, branch_side side,
-                      const double *s_bar, double *v_bar, double *theta_bar);
+                      int impact, const double *s_bar, double *v_bar, double *theta_bar);
 
 #endif

@@ -1,6 +1,5 @@
 #include "fit/fit.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,7 @@
 #include "fit/flight.h"
 #include "fit/horizon.h"
 #include "fit/overlap.h"
-#include "fit/valley.h"
-#include "learn/recording.h"
+#include "fit/search.h"
 #include "rollout/rollout_options.h"
 #include "system/system.h"
 
@@ -21,169 +19,15 @@ const char *carom_channel_name(carom_channel channel) {
   return (int)channel >= 0 && channel < CAROM_CHANNEL_COUNT ? names[channel] : "";
 }
 
-// states of pieces that begin where they were measured
-static int anchored_length(const carom_fit *fit) {
-  enum { SHORT_PIECE = 10 };
-  return fit->options.piece < SHORT_PIECE ? fit->options.piece : SHORT_PIECE;
-}
-
-/* ---- data ------------------------------------------------------------------------------------ */
-
 /* Work under a guard against short memory. */
 typedef struct task {
   carom_fit *fit;
-  const carom_trajectories *given;
-  recording recording;
   carom_status status;
   carom_error *error;
 } task;
 
 static carom_status no_memory(carom_error *error) {
   return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a fit");
-}
-
-static int64_t state_total(const recording *r) {
-  int64_t total = 0;
-  for (int i = 0; i < r->run_count; i++) total += r->runs[i].states;
-  return total;
-}
-
-/* How far states are off the constraints, and how much that changes from one to the next. */
-typedef struct offsets {
-  double square, change;
-} offsets;
-
-/* A simulation drifts off its constraints slowly, a measurement is off by something else in each state. */
-static bool is_drift(const offsets *o) { return o->change < 0.5 * o->square; }
-
-static void add_offset(const carom_system *s, const double *y, const double *clean, bool follows,
-                       offsets *o) {
-  size_t D = (size_t)s->coordinate_count;
-  for (size_t i = 0; i < D; i++) {
-    double off = clean[i] - y[i];
-    o->square += off * off;
-    if (!follows) continue;
-    off -= clean[i - 2 * D] - y[i - 2 * D];
-    o->change += off * off;
-  }
-}
-
-/* What is compared is the measured state; what motion begins with holds the constraints, but for the drift
- * of a simulation, which goes on. The axes of a rigid body have to be axes in both. */
-static void choose_states(carom_fit *fit, size_t total, const offsets *o) {
-  const carom_system *s = fit->system;
-  size_t D = (size_t)s->coordinate_count;
-  if (is_drift(o)) memcpy(fit->clean, fit->data, sizeof(double) * 2 * D * total);
-  for (size_t k = 0; k < total && !is_drift(o); k++)
-    for (int b = 0; b < s->body_count; b++) {
-      if (!s->bodies[b].rigid) continue;
-      size_t at = k * 2 * D + (size_t)(s->bodies[b].first_point * s->dimension);
-      size_t bytes = sizeof(double) * (size_t)(s->bodies[b].point_count * s->dimension);
-      memcpy(fit->data + at, fit->clean + at, bytes);
-      memcpy(fit->data + at + D, fit->clean + at + D, bytes);
-    }
-}
-
-// states of a run before a contact acts
-static int flight_of(const recording *r, const run *from) {
-  const uint8_t *contact = r->contact + (size_t)from->trajectory * (size_t)r->states + from->first;
-  int count = 0;
-  while (count < from->states && !contact[count]) count++;
-  return count;
-}
-
-static carom_status copy_states(carom_fit *fit, const carom_trajectories *given, const recording *r,
-                                carom_error *error) {
-  // velocities that were moved or made are not as they were measured
-  const double *v =
-      fit->options.velocity == CAROM_VELOCITY_GIVEN && given->v != NULL ? given->v : r->v;
-  size_t D = (size_t)fit->system->coordinate_count;
-  size_t total = (size_t)state_total(r);
-  fit->data = size_allocate(size_multiply(total, 2 * D), sizeof(double));
-  fit->clean = size_allocate(size_multiply(total, 2 * D), sizeof(double));
-  fit->run_first = size_allocate((size_t)r->run_count, sizeof(int));
-  fit->run_states = size_allocate((size_t)r->run_count, sizeof(int));
-  fit->run_trajectory = size_allocate((size_t)r->run_count, sizeof(int));
-  fit->run_flight = size_allocate((size_t)r->run_count, sizeof(int));
-  if (fit->data == NULL || fit->clean == NULL || fit->run_first == NULL ||
-      fit->run_states == NULL || fit->run_trajectory == NULL || fit->run_flight == NULL)
-    return no_memory(error);
-  size_t at = 0;
-  offsets off = {0, 0};
-  for (int i = 0; i < r->run_count; i++) {
-    const run *from = &r->runs[i];
-    fit->run_first[i] = (int)at;
-    fit->run_states[i] = from->states;
-    fit->run_trajectory[i] = from->trajectory;
-    fit->run_flight[i] = flight_of(r, from);
-    fit->run_count = i + 1;
-    for (int k = 0; k < from->states; k++, at++) {
-      size_t source =
-          ((size_t)from->trajectory * (size_t)r->states + (size_t)(from->first + k)) * D;
-      double *y = fit->data + at * 2 * D, *clean = fit->clean + at * 2 * D;
-      memcpy(y, given->x + source, sizeof(double) * D);
-      memcpy(y + D, v + source, sizeof(double) * D);
-      memcpy(clean, r->x + source, sizeof(double) * D);
-      memcpy(clean + D, r->v + source, sizeof(double) * D);
-      add_offset(fit->system, y, clean, k > 0, &off);
-    }
-  }
-  double apart = sqrt(off.square / (double)(total * D));
-  if (apart > 0.1 && !fit->options.project)
-    return error_set(
-        error, CAROM_INVALID_DATA,
-        "the states are off the constraints of the scene by %.3g (root mean square of a "
-        "coordinate): is it data of this scene, with its points in this order, in its "
-        "units? If so, --project puts them there",
-        apart);
-  choose_states(fit, total, &off);
-  return CAROM_OK;
-}
-
-/* Sizes of what is measured: root mean squares over the data, about the mean for positions. */
-static void measure_scales(carom_fit *fit) {
-  const carom_system *s = fit->system;
-  size_t D = (size_t)s->coordinate_count, row = 2 * D;
-  int states = fit->run_first[fit->run_count - 1] + fit->run_states[fit->run_count - 1];
-  double length = 0, speed = 0;
-  for (size_t c = 0; c < D; c++) {
-    double mean = 0, square = 0, fast = 0;
-    for (int k = 0; k < states; k++) mean += fit->data[(size_t)k * row + c] / states;
-    for (int k = 0; k < states; k++) {
-      double x = fit->data[(size_t)k * row + c] - mean, v = fit->data[(size_t)k * row + D + c];
-      square += x * x / states;
-      fast += v * v / states;
-    }
-    length = fmax(length, sqrt(square));
-    speed = fmax(speed, sqrt(fast));
-  }
-  double scales[CAROM_CHANNEL_COUNT] = {fmax(length, 1e-12), fmax(speed, 1e-12), 1,
-                                        fmax(speed / fmax(length, 1e-12), 1e-12)};
-  const double given[CAROM_CHANNEL_COUNT] = {fit->options.position_noise,
-                                             fit->options.velocity_noise, fit->options.angle_noise,
-                                             fit->options.rate_noise};
-  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
-    fit->floor[c] = 1e-11 * scales[c];
-    fit->shooting.noise[c] = given[c] > 0 ? given[c] : 0.01 * scales[c];
-  }
-}
-
-static void load(void *user) {
-  task *t = user;
-  carom_fit *fit = t->fit;
-  carom_dataset_options options = carom_dataset_default_options(fit->system);
-  options.chunk = 2;
-  options.velocity = fit->options.velocity;
-  options.project = fit->system->row_count > 0;
-  t->status = recording_make(fit->system, t->given, &options, &t->recording, &fit->found, t->error);
-  if (t->status == CAROM_OK) t->status = copy_states(fit, t->given, &t->recording, t->error);
-}
-
-carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error) {
-  task t = {.fit = fit, .given = given, .error = error};
-  bool done = arena_guard(load, &t);
-  recording_free(&t.recording);
-  return done ? t.status : no_memory(error);
 }
 
 /* ---- making ---------------------------------------------------------------------------------- */
@@ -239,9 +83,9 @@ static carom_status begin(carom_fit *fit, const carom_trajectories *given, const
   if (status != CAROM_OK) return status;
   status = shooting_init(&fit->shooting, fit->system, &fit->unknowns, &fit->simulation, fit->data,
                          fit->clean, fit->run_count, fit->run_first, fit->run_states,
-                         anchored_length(fit), error);
+                         search_length(fit), error);
   if (status != CAROM_OK) return status;
-  measure_scales(fit);
+  fit_measure_scales(fit);
   fit->shooting.huber = fit->options.huber;
   bool *measured = fit->shooting.measured;
   bool velocities = fit->options.use_velocities && given->v != NULL &&
@@ -322,205 +166,18 @@ static void which_noise(const carom_fit *fit, bool *estimate) {
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) estimate[c] = given[c] == 0;
 }
 
-// whether a channel's noise is more than so many times what rounding leaves
-static bool is_beyond(const carom_fit *fit, double times) {
-  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++)
-    if (fit->shooting.measured[c] && fit->shooting.sums.count[c] > 0 &&
-        fit->shooting.noise[c] > times * fit->floor[c])
-      return true;
-  return false;
-}
-static bool is_exact(const carom_fit *fit) { return !is_beyond(fit, 1e3); }
-// so much that it is none of unknowns which are not found yet: 1e-4 of the size of what is measured
-static bool is_noisy(const carom_fit *fit) { return is_beyond(fit, 1e7); }
-
-/* Pieces begin where they were measured: near enough to the truth that contacts happen when they should,
- * whatever the unknowns are. Exact data ends here; of noisy data this is where the unknowns begin, and noise is
- * that of predictions from such states. */
-static carom_status fit_anchored(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 6 };
-  const double ROUGH =
-      1e-2; // exact data falls by much more in every iteration until nothing is left
-  minimiser *m = &fit->minimiser;
-  fit->shooting.free_states = false;
-  m->coarse = false;
-  m->gain = 0;
-  carom_status status = CAROM_OK;
-  for (int round = 0; round < ROUNDS && status == CAROM_OK; round++) {
-    bool moved = false;
-    m->tolerance = round == 0 ? ROUGH : fit->options.tolerance;
-    if (fit->options.search) status = minimise_search(m, &moved, error);
-    if (status == CAROM_OK) status = minimise(m, error);
-    if (status != CAROM_OK) break;
-    double change = judge_noise(m, estimate, fit->floor);
-    if (fit->options.free_states && is_noisy(fit)) break;
-    if (fit->options.search && round > 0 && !moved)
-      status = minimise_search_borders(m, &moved, error);
-    if (!moved && round > 0 && change < 0.01) break;
-  }
-  m->tolerance = fit->options.tolerance;
-  return status;
-}
-
-static int longest_piece(const shooting *sh) {
-  int most = 0;
-  for (int i = 0; i < sh->piece_count; i++)
-    most = sh->pieces[i].count > most ? sh->pieces[i].count : most;
-  return most;
-}
-
-static const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
-
-static int64_t numbers_of(const shooting *sh) {
+int64_t fit_numbers(const carom_fit *fit) {
   int64_t all = 0;
-  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) all += sh->sums.count[c];
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) all += fit->shooting.sums.count[c];
   return all;
 }
 
-/* Minimises, and looks for what descent cannot find: first states on the other side of a contact, properties far
- * from where they stand. Until nothing moves any more, or `rounds` times. */
-static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, carom_error *error) {
-  minimiser *m = &fit->minimiser;
-  const shooting *sh = &fit->shooting;
-  carom_status status = CAROM_OK;
-  for (int round = 0; round < rounds && status == CAROM_OK; round++) {
-    bool moved = false, states_moved = false;
-    status = minimise(m, error);
-    if (status != CAROM_OK) break;
-    // dear, so while pieces grow only where something does not fit
-    bool worth =
-        (round == 0 && sh->horizon == INT_MAX) || m->cost > MISFIT * (double)numbers_of(sh);
-    double change = judge_noise(m, estimate, fit->floor);
-    if (fit->options.search) status = minimise_search_states(m, &states_moved, error);
-    if (status == CAROM_OK && fit->options.search && worth)
-      status = minimise_search(m, &moved, error);
-    if (status == CAROM_OK && fit->options.search && worth && !moved && !states_moved)
-      status = minimise_search_borders(m, &moved, error);
-    if (!moved && !states_moved && change < 0.01) return status;
-  }
-  return status == CAROM_OK ? minimise(m, error) : status;
-}
-
-/* Looks for other valleys of the cost until there is none that is deeper. */
-static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 4 };
-  minimiser *m = &fit->minimiser;
-  carom_status status = CAROM_OK;
-  bool moved = true;
-  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
-    bool states_moved = false;
-    status = valley_states(m, &states_moved, error);
-    if (status == CAROM_OK && states_moved) status = minimise(m, error);
-    if (status == CAROM_OK) status = valley_properties(m, &moved, error);
-    moved = moved || states_moved;
-    if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
-  }
-  return status;
-}
-
-/* First states free. Pieces are fitted from their first states on to the next, and the next: what is known of a first
- * state by the states near it is good enough to predict a few more, and contacts happen as they should. */
-static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
-  enum { ROUNDS = 6 };
-  const double ROUGH = 1e-4, WORTH = 0.5; // of the cost, which is a logarithm of likelihood
-  minimiser *m = &fit->minimiser;
-  shooting *sh = &fit->shooting;
-  double cost;
-  sh->note_felt = true;
-  carom_status status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, false, &cost, error);
-  sh->note_felt = false;
-  if (status == CAROM_OK) status = shooting_recut(sh, fit->options.piece, error);
-  sh->free_states = true;
-  sh->join = 0;
-  shooting_measured_starts(sh, m->q, m->starts);
-  int most = longest_piece(sh);
-  m->gain = WORTH;
-  m->coarse = true;
-  m->tolerance = ROUGH;
-  for (int states = growth; status == CAROM_OK && states < most; states += growth) {
-    sh->horizon = states;
-    status = settle(fit, estimate, 2, error);
-  }
-  sh->horizon = INT_MAX;
-  if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
-  if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
-  // joins from soft to what was asked for
-  double join =
-      fit->options.join > 0 && sh->piece_count > fit->run_count ? fmax(1, fit->options.join) : 0;
-  while (status == CAROM_OK && join > 0) {
-    sh->join = join;
-    status = settle(fit, estimate, ROUNDS, error);
-    if (join <= fit->options.join) break;
-    join = fmax(fit->options.join, 0.1 * join);
-  }
-  m->tolerance = fit->options.tolerance;
-  m->gain = 0;
-  return status == CAROM_OK ? minimise(m, error) : status;
-}
-
-static double log_likelihood(const carom_fit *fit) {
+double fit_log_likelihood(const carom_fit *fit) {
   const shooting *sh = &fit->shooting;
   double logs = 0;
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++)
     logs += (double)sh->sums.count[c] * (log(sh->noise[c]) + 0.5 * log(2 * 3.14159265358979323846));
   return -logs - fit->minimiser.cost;
-}
-
-/* First states free; where what is left is not noise, again with shorter steps, from there. */
-static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { LONG = 10, SHORT = 4 };
-  minimiser *m = &fit->minimiser;
-  shooting *sh = &fit->shooting;
-  carom_status status = fit_free(fit, estimate, LONG, error);
-  if (status != CAROM_OK || m->cost <= MISFIT * (double)numbers_of(sh)) return status;
-  double before = log_likelihood(fit), noise[CAROM_CHANNEL_COUNT];
-  size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
-  double *kept = size_allocate(p + states, sizeof(double));
-  if (kept == NULL) return no_memory(error);
-  memcpy(kept, m->q, sizeof(double) * p);
-  memcpy(kept + p, m->starts, sizeof(double) * states);
-  memcpy(noise, sh->noise, sizeof noise);
-  status = fit_free(fit, estimate, SHORT, error);
-  if (status == CAROM_OK && log_likelihood(fit) < before) {
-    memcpy(m->q, kept, sizeof(double) * p);
-    memcpy(m->starts, kept + p, sizeof(double) * states);
-    memcpy(sh->noise, noise, sizeof noise);
-  }
-  free(kept);
-  return status;
-}
-
-/* Pieces from their measured states once more, with the unknowns that free first states led to: where data is exact
- * and the start was too far for contacts to happen when they should, this ends with nothing left, which the free
- * ones approach slowly, over a kink for each impact beside a measured time. If something is left, it is noise, and
- * all stays as it was. */
-static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error *error) {
-  minimiser *m = &fit->minimiser;
-  shooting *sh = &fit->shooting;
-  size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
-  size_t all = (size_t)(fit->run_first[fit->run_count - 1] + fit->run_states[fit->run_count - 1]);
-  double *kept = size_allocate(p + states, sizeof(double)), noise[CAROM_CHANNEL_COUNT];
-  uint8_t *struck = size_allocate(all, 1);
-  carom_status status = kept == NULL || struck == NULL ? no_memory(error) : CAROM_OK;
-  if (status == CAROM_OK) {
-    memcpy(kept, m->q, sizeof(double) * p);
-    memcpy(kept + p, m->starts, sizeof(double) * states);
-    memcpy(noise, sh->noise, sizeof noise);
-    memcpy(struck, sh->struck, all);
-    status = shooting_recut(sh, anchored_length(fit), error);
-  }
-  if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
-  if (status == CAROM_OK && !is_exact(fit)) {
-    memcpy(sh->struck, struck, all); // for the same cuts
-    status = shooting_recut(sh, fit->options.piece, error);
-    memcpy(m->q, kept, sizeof(double) * p);
-    memcpy(m->starts, kept + p, sizeof(double) * states);
-    memcpy(sh->noise, noise, sizeof noise);
-    sh->free_states = true;
-  }
-  free(kept);
-  free(struck);
-  return status;
 }
 
 static int by_deviation(const void *a, const void *b) {
@@ -553,8 +210,8 @@ static carom_status list_trajectories(carom_fit *fit, carom_error *error) {
 
 static void set_likelihood(carom_fit *fit) {
   carom_fit_result *r = &fit->result;
-  const double numbers = (double)numbers_of(&fit->shooting);
-  r->log_likelihood = log_likelihood(fit);
+  const double numbers = (double)fit_numbers(fit);
+  r->log_likelihood = fit_log_likelihood(fit);
   r->bic = fit->unknowns.count * log(fmax(numbers, 1)) - 2 * r->log_likelihood;
 }
 
@@ -637,13 +294,7 @@ static void run_fit(void *user) {
     run_horizon(t, estimate);
     return;
   }
-  t->status = shooting_recut(&fit->shooting, anchored_length(fit), t->error);
-  if (t->status == CAROM_OK) t->status = fit_anchored(fit, estimate, t->error);
-  if (t->status == CAROM_OK && fit->options.free_states && !is_exact(fit))
-    t->status = fit_states(fit, estimate, t->error);
-  const double LITTLE = 3e8; // 3e-3 of the size of what is measured
-  if (t->status == CAROM_OK && fit->shooting.free_states && !is_beyond(fit, LITTLE))
-    t->status = fit_again(fit, estimate, t->error);
+  t->status = search_run(fit, estimate, t->error);
   double cost;
   fit->shooting.note_felt = true; // notes ask who feels what
   if (t->status == CAROM_OK)

@@ -27,6 +27,14 @@ struct carom_fit {
 /* Fills data, clean, run_* and found of a fit that has a system, options and a simulation. */
 carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error);
 
+/* Sizes of what is measured: root mean squares over the data, about the mean for positions. They are where noise that
+ * is not given begins, and what rounding is seen beside. */
+void fit_measure_scales(carom_fit *fit);
+
+/* Numbers that the last evaluation compared, and the logarithm of their likelihood. */
+int64_t fit_numbers(const carom_fit *fit);
+double fit_log_likelihood(const carom_fit *fit);
+
 /* run_flight where first states are found from flights, else NULL. */
 const int *fit_flights(const carom_fit *fit);
 

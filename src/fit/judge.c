@@ -397,6 +397,32 @@ static carom_status profile_borders(minimiser *m, verdict *v, carom_error *error
                             : status;
 }
 
+/* ---- other valleys --------------------------------------------------------------------------- */
+
+/* Intervals cover every place that the search has met whose cost 95 % allow: one valley's curvature does not know of the
+ * others. */
+static carom_status cover_rivals(const minimiser *m, verdict *v, carom_error *error) {
+  const int p = m->sh->p;
+  carom_status status = CAROM_OK;
+  for (int j = 0; j < p && status == CAROM_OK; j++) {
+    carom_fit_estimate *e = &v->estimates[j];
+    const double low = e->low, high = e->high;
+    for (int k = 0; k < m->rival_count && e->determined; k++) {
+      const double *rival = m->rivals + (size_t)k * (size_t)(1 + p);
+      if (rival[0] > m->cost + DROP) continue;
+      double value = unknown_value(&m->sh->unknowns->items[j], rival[1 + j]);
+      e->low = fmin(e->low, value);
+      e->high = fmax(e->high, value);
+    }
+    if (e->low < low || e->high > high)
+      status = verdict_note(v, false, error,
+                            "%s: the interval covers another valley of the cost, which the data "
+                            "does not tell from the best one",
+                            e->name);
+  }
+  return status;
+}
+
 carom_status judge(minimiser *m, verdict *v, carom_error *error) {
   spectrum s;
   int p = m->sh->p;
@@ -419,6 +445,7 @@ carom_status judge(minimiser *m, verdict *v, carom_error *error) {
     for (int k = 0; k < p && status == CAROM_OK; k++)
       if (s.open[k]) status = explain(m, &s, v, k, error);
     if (status == CAROM_OK) status = profile_borders(m, v, error);
+    if (status == CAROM_OK) status = cover_rivals(m, v, error);
   }
   spectrum_free(&s);
   return status;

@@ -26,8 +26,9 @@ carom_status minimiser_init(minimiser *m, shooting *sh, const carom_fit_options 
   m->ends = size_allocate_zero(2 * states, sizeof(double));
   m->bests = m->ends + states;
   m->totals = size_allocate_zero(3 * (size_t)sh->piece_count + p, sizeof(double));
+  m->rivals = size_allocate(MOST_RIVALS * (1 + p), sizeof(double));
   if (m->q == NULL || m->starts == NULL || m->dz == NULL || m->subset == NULL || m->ends == NULL ||
-      m->totals == NULL)
+      m->totals == NULL || m->rivals == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d pieces", sh->piece_count);
   m->low = m->q + p;
   m->high = m->low + p;
@@ -51,6 +52,7 @@ void minimiser_free(minimiser *m) {
   free(m->subset);
   free(m->ends);
   free(m->totals);
+  free(m->rivals);
 }
 
 /* ---- Levenberg and Marquardt ----------------------------------------------------------------- */
@@ -153,6 +155,22 @@ carom_status minimise(minimiser *m, carom_error *error) {
   carom_status status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &cost, error);
   m->cost = cost;
   return status;
+}
+
+void minimise_remember(minimiser *m) {
+  const size_t row = 1 + (size_t)m->sh->p;
+  int at = m->rival_count;
+  if (!isfinite(m->cost)) return;
+  if (at == MOST_RIVALS) {
+    at = 0;
+    for (int k = 1; k < MOST_RIVALS; k++)
+      if (m->rivals[(size_t)k * row] > m->rivals[(size_t)at * row]) at = k;
+    if (m->rivals[(size_t)at * row] <= m->cost) return;
+  } else {
+    m->rival_count++;
+  }
+  m->rivals[(size_t)at * row] = m->cost;
+  memcpy(m->rivals + (size_t)at * row + 1, m->q, sizeof(double) * (row - 1));
 }
 
 /* ---- trials ---------------------------------------------------------------------------------- */
@@ -281,10 +299,22 @@ static bool border_near(const minimiser *m, int index, double *border) {
   return q != *border && fabs(q - *border) < near;
 }
 
+// difference of a logarithm of likelihood that means nothing: of exact data rounding
+static const double ALIKE = 1e-3;
+
+carom_status minimise_rest_at_borders(minimiser *m, carom_error *error) {
+  carom_status status = CAROM_OK;
+  for (int j = 0; j < m->sh->p && status == CAROM_OK; j++) {
+    double border, rise;
+    if (!border_near(m, j, &border)) continue;
+    status = minimise_try(m, j, border, &rise, error);
+    if (status == CAROM_OK && rise <= ALIKE) m->q[j] = border;
+  }
+  return status;
+}
+
 carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *error) {
-  // difference of a logarithm of likelihood that means nothing: of exact data rounding. A restitution of 0 has no
-  // derivative there, and descent stops before it, where the derivative begins
-  const double ALIKE = 1e-3;
+  // a restitution of 0 has no derivative there, and descent stops before it, where the derivative begins
   size_t p = (size_t)m->sh->p, states = (size_t)m->sh->piece_count * 2 * (size_t)m->sh->D;
   double *q = m->totals + m->sh->piece_count, border;
   carom_status status = CAROM_OK;

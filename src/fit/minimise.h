@@ -6,6 +6,8 @@
 
 #include "fit/normal.h"
 
+enum { MOST_RIVALS = 64 };
+
 typedef struct minimiser {
   shooting *sh;
   normal_equations normal;
@@ -18,6 +20,9 @@ typedef struct minimiser {
   double tolerance;
   bool coarse; /* a third of the trials */
   double gain; /* a trial lowers the cost by more than this, or nothing moves */
+  double
+      *rivals; /* [MOST_RIVALS][1 + p] costs and unknowns where trials ended, of the present cost */
+  int rival_count;
   carom_progress progress;
   void *progress_user;
   double *trial_q, *trial_starts, *dq, *dz; /* scratch */
@@ -33,12 +38,19 @@ void minimiser_free(minimiser *m);
 /* From where q and starts stand. */
 carom_status minimise(minimiser *m, carom_error *error);
 
+/* Notes where it stands among the rivals of the least cost; the highest makes room. */
+void minimise_remember(minimiser *m);
+
 /* Tries values of every friction and restitution; `moved` tells whether any was changed. */
 carom_status minimise_search(minimiser *m, bool *moved, carom_error *error);
 
 /* Tries the borders of frictions and restitutions that stand near one, with a minimisation behind each trial: bounces
  * that are shorter and shorter, or slides that just stick, make kinks on the way. */
 carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *error);
+
+/* Puts frictions and restitutions that stand near a border there if the data does not tell the difference: a weak prior
+ * alone has kept them away. For the end of a search: descent would leave again. */
+carom_status minimise_rest_at_borders(minimiser *m, carom_error *error);
 
 /* Tries other first states for pieces that fit badly: an impact that is met a step too early or missed leaves
  * no way back by derivatives. Candidates are the end of the piece before and moves of each coordinate by a

@@ -19,6 +19,7 @@
 
 #include "fit/branch.h"
 #include "fit/measure.h"
+#include "fit/parts.h"
 #include "fit/tangent.h"
 #include "fit/unknowns.h"
 
@@ -55,7 +56,9 @@ typedef struct shooting {
   carom_rollout *many, *few;  /* of it, for all pieces and for some */
   carom_rollout *one;         /* of one sample; NULL where contacts act at the end of steps */
   branch_flight flight;
+  body_parts parts;
   int *unit;   /* [measure.count] numbers of bodies that are joined are on one side of an impact */
+  int *taken;  /* [assemblies] impact whose side a unit takes, -1: none; scratch of an evaluation */
   int batch;   /* samples of `many` */
   int D, f, p; /* coordinates, freedoms of a state, unknowns */
   double dt;

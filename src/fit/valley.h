@@ -1,13 +1,14 @@
 /* Ways out of a wrong valley of the cost, which has one for each order in which impacts may come and for each
  * contact that may slide or stick.
  *
- * First states: the one of each piece is found anew with the unknowns held, from where it was measured, to fit two
+ * First states: where a piece costs more than noise explains, it is found anew with the unknowns held, from where it was measured, to fit two
  * states, then four, ...: what is known by then predicts the next two well enough that contacts happen as they did.
  * Pieces do not hang on each other then, and each takes what it finds if that is better.
  *
  * Properties: frictions and restitutions are put elsewhere, everything else follows while they are held, then they are
- * let go. Trials that hold everything else (minimise_search) find a valley only if its floor is below
- * where the others stand. */
+ * let go: at a border that they are near, where something slides if everything sticks, and further off where the fit is
+ * bad. Trials that hold everything else (minimise_search) find a valley only if its floor is below where the others
+ * stand. */
 #ifndef CAROM_FIT_VALLEY_H
 #define CAROM_FIT_VALLEY_H
 

@@ -27,83 +27,21 @@
 #include <time.h>
 
 #include "base/dense.h"
-#include "base/rng.h"
 #include "fit/fit.h"
 #include "support/give_up.h"
+#include "support/noisy.h"
 #include "system/system.h"
+
+typedef struct setting {
+  noisy_setting data;
+  const char *unknowns;
+} setting;
 
 typedef struct tally {
   char name[96];
   int count, regular, held, at_border, undetermined;
   double sum, square, said, error;
 } tally;
-
-/* ---- data ------------------------------------------------------------------------------------ */
-
-typedef struct setting {
-  carom_system *system;
-  carom_rollout_options how;
-  int count, steps;
-  size_t size; /* of a state's positions */
-  const char *unknowns;
-} setting;
-
-static carom_trajectories simulate(const setting *s, uint64_t seed) {
-  size_t all = (size_t)s->count * (size_t)(s->steps + 1) * s->size;
-  carom_trajectories t = {.batch = s->count,
-                          .state_count = s->steps + 1,
-                          .point_count = s->system->point_count,
-                          .dimension = s->system->dimension,
-                          .dt = s->how.dt,
-                          .x = malloc(sizeof(double) * all),
-                          .v = malloc(sizeof(double) * all)};
-  double *x0 = calloc(2 * (size_t)s->count * s->size, sizeof(double)),
-         *v0 = x0 + (size_t)s->count * s->size;
-  if (carom_system_sample(s->system, seed, s->count, x0, v0, NULL) != CAROM_OK ||
-      carom_system_simulate(s->system, &s->how, NULL, s->count, x0, v0, t.x, t.v, NULL, NULL,
-                            NULL) != CAROM_OK)
-    give_up("make_fit_coverage", "no trajectories");
-  free(x0);
-  return t;
-}
-
-// a rigid body moved and turned as a whole, in the plane
-static void disturb_rigid(double *x, double *v, int points, double noise, rng *random) {
-  double angle = noise * rng_normal(random), rate = noise * rng_normal(random);
-  double move[4];
-  for (int i = 0; i < 4; i++) move[i] = noise * rng_normal(random);
-  for (int k = points - 1; k >= 0; k--) {
-    double axis[2] = {x[2 * k] - x[0], x[2 * k + 1] - x[1]};
-    double turning[2] = {v[2 * k] - v[0], v[2 * k + 1] - v[1]};
-    double c = cos(angle), s = sin(angle);
-    double turned[2] = {c * axis[0] - s * axis[1], s * axis[0] + c * axis[1]};
-    double faster[2] = {c * turning[0] - s * turning[1] - rate * turned[1],
-                        s * turning[0] + c * turning[1] + rate * turned[0]};
-    for (int i = 0; i < 2; i++) {
-      x[2 * k + i] = x[i] + turned[i] + move[i];
-      v[2 * k + i] = v[i] + faster[i] + move[2 + i];
-    }
-  }
-}
-
-static void disturb(const setting *s, carom_trajectories *t, double noise, uint64_t seed) {
-  const carom_system *system = s->system;
-  rng random;
-  rng_seed(&random, seed, 4711);
-  for (int k = 0; k < t->batch * t->state_count; k++)
-    for (int b = 0; b < system->body_count; b++) {
-      const body *one = &system->bodies[b];
-      size_t at = (size_t)k * s->size + (size_t)(one->first_point * system->dimension);
-      if (one->rigid && system->dimension == 2) {
-        disturb_rigid(t->x + at, t->v + at, one->point_count, noise, &random);
-        continue;
-      }
-      for (int i = 0; i < one->point_count * system->dimension; i++) {
-        t->x[at + (size_t)i] += noise * rng_normal(&random);
-        t->v[at + (size_t)i] += noise * rng_normal(&random);
-      }
-    }
-}
 
 /* ---- the bound ------------------------------------------------------------------------------- */
 
@@ -116,7 +54,8 @@ static void find_bound(const setting *s, const carom_trajectories *exact, double
   options.huber = 0;
   carom_fit *fit;
   carom_error error = {0};
-  if (carom_fit_create(s->system, exact, s->unknowns, &s->how, &options, &fit, &error) != CAROM_OK)
+  if (carom_fit_create(s->data.system, exact, s->unknowns, &s->data.how, &options, &fit, &error) !=
+      CAROM_OK)
     give_up("make_fit_coverage", error.message);
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
@@ -211,32 +150,48 @@ static carom_status fit_truth(const setting *s, const carom_trajectories *exact,
                               carom_error *error) {
   carom_fit_options options = fit_options(noise, true);
   options.piece = 1000000;
-  carom_status status = carom_fit_create(s->system, t, s->unknowns, &s->how, &options, fit, error);
+  carom_status status =
+      carom_fit_create(s->data.system, t, s->unknowns, &s->data.how, &options, fit, error);
   if (status == CAROM_OK) status = descend_from_truth(*fit, exact, error);
   if (status == CAROM_OK) status = judge(&(*fit)->minimiser, &(*fit)->verdict, error);
   if (status == CAROM_OK) (*fit)->result.estimates = (*fit)->verdict.estimates;
   return status;
 }
 
+/* The cost of a fit beside that of the minimum beside the truth, trajectory by trajectory where they differ. */
+static void print_cost(const carom_fit *fit, const carom_fit *beside, uint64_t seed, double least) {
+  const shooting *here = &fit->shooting;
+  printf("  %llu iterations %d cost %.3f, from the truth %.3f", (unsigned long long)seed,
+         fit->minimiser.iterations, fit->minimiser.cost, least);
+  if (beside != NULL && fabs(fit->minimiser.cost - least) > 0.05 &&
+      here->piece_count == beside->shooting.piece_count)
+    for (int i = 0; i < here->piece_count; i++)
+      printf("%s %+.3f", i == 0 ? ":" : ",", here->piece_cost[i] - beside->shooting.piece_cost[i]);
+  printf("\n");
+}
+
 static bool repeat(const setting *s, double noise, const char *how, uint64_t seed, bool all,
-                   tally *tallies, int *outliers, double *channel, int *higher) {
-  carom_trajectories exact = simulate(s, seed), t = simulate(s, seed);
+                   tally *tallies, int *outliers, double *channel, int *higher, double *time) {
+  carom_trajectories exact = noisy_simulate(&s->data, seed), t = noisy_simulate(&s->data, seed);
   const bool truth = strcmp(how, "truth") == 0, given = strcmp(how, "given") == 0;
   double bound[256], least = INFINITY;
   find_bound(s, &t, noise, bound);
-  disturb(s, &t, noise, seed);
-  carom_fit *fit = NULL;
+  noisy_disturb(&s->data, &t, noise, seed);
+  carom_fit *fit = NULL, *beside = NULL;
   carom_error error = {0};
   carom_status status = CAROM_OK;
-  if (truth || given) {
-    status = fit_truth(s, &exact, &t, noise, &fit, &error);
-    if (status == CAROM_OK) least = fit->minimiser.cost;
-  }
-  if (!truth) {
+  if (truth || given) status = fit_truth(s, &exact, &t, noise, &beside, &error);
+  if (beside != NULL && status == CAROM_OK) least = beside->minimiser.cost;
+  if (truth) {
+    fit = beside;
+    beside = NULL;
+  } else if (status == CAROM_OK) {
     const carom_fit_options options = fit_options(noise, given);
-    carom_fit_destroy(fit);
-    status = carom_fit_create(s->system, &t, s->unknowns, &s->how, &options, &fit, &error);
+    clock_t start = clock();
+    status =
+        carom_fit_create(s->data.system, &t, s->unknowns, &s->data.how, &options, &fit, &error);
     if (status == CAROM_OK) status = carom_fit_run(fit, &error);
+    *time += (double)(clock() - start) / CLOCKS_PER_SEC;
   }
   if (status == CAROM_OK) {
     for (int j = 0; j < fit->unknowns.count; j++) note_one(fit, bound, j, seed, all, &tallies[j]);
@@ -244,13 +199,12 @@ static bool repeat(const setting *s, double noise, const char *how, uint64_t see
       *outliers += fit->result.trajectories[r].outliers;
     for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) channel[c] += fit->shooting.noise[c] / noise;
     *higher += fit->minimiser.cost > least + 0.5;
-    if (all)
-      printf("  %llu iterations %d cost %.3f, from the truth %.3f\n", (unsigned long long)seed,
-             fit->minimiser.iterations, fit->minimiser.cost, least);
+    if (all) print_cost(fit, beside, seed, least);
   } else {
     fprintf(stderr, "repetition %llu: %s\n", (unsigned long long)seed, error.message);
   }
   carom_fit_destroy(fit);
+  carom_fit_destroy(beside);
   carom_trajectories_free(&t);
   carom_trajectories_free(&exact);
   return status == CAROM_OK;
@@ -260,33 +214,30 @@ int main(int argc, char **argv) {
   if (argc < 8)
     give_up("make_fit_coverage",
             "SCENE UNKNOWNS NOISE REPETITIONS TRAJECTORIES STEPS given|estimated|truth");
-  setting s = {.unknowns = argv[2], .count = atoi(argv[5]), .steps = atoi(argv[6])};
+  setting s = {.unknowns = argv[2]};
   double noise = atof(argv[3]);
   int repetitions = atoi(argv[4]), failed = 0, outliers = 0, higher = 0;
   uint64_t first = argc > 8 ? strtoull(argv[8], NULL, 10) : 1;
   bool all = argc > 9;
   carom_error error = {0};
-  if (carom_system_load(argv[1], &s.system, &error) != CAROM_OK)
+  carom_system *system;
+  if (carom_system_load(argv[1], &system, &error) != CAROM_OK)
     give_up("make_fit_coverage", error.message);
-  s.how = carom_rollout_default_options(s.system);
-  s.how.steps = s.steps;
-  s.how.threads = 1;
-  s.how.contact_time = CAROM_CONTACT_TIME_EVENT;
-  s.size = (size_t)s.system->coordinate_count;
+  s.data = noisy_make(system, atoi(argv[5]), atoi(argv[6]));
   tally tallies[256] = {0};
   double channel[CAROM_CHANNEL_COUNT] = {0};
-  clock_t start = clock();
+  double time = 0;
   for (int k = 0; k < repetitions; k++) {
-    failed +=
-        !repeat(&s, noise, argv[7], first + (uint64_t)k, all, tallies, &outliers, channel, &higher);
+    failed += !repeat(&s, noise, argv[7], first + (uint64_t)k, all, tallies, &outliers, channel,
+                      &higher, &time);
     if (all) fflush(stdout);
   }
   printf(
       "%s, noise %s (%s), %d repetitions of %d x %d steps, %d failed, %d above the minimum beside "
       "the "
       "truth; %.2f s and %.1f outliers each\n",
-      argv[1], argv[3], argv[7], repetitions, s.count, s.steps, failed, higher,
-      (double)(clock() - start) / CLOCKS_PER_SEC / repetitions, (double)outliers / repetitions);
+      argv[1], argv[3], argv[7], repetitions, s.data.count, s.data.steps, failed, higher,
+      time / repetitions, (double)outliers / repetitions);
   printf("noise found, by the truth:");
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) printf(" %.3f", channel[c] / repetitions);
   printf("\n  %5s %7s  %-24s %7s %7s %10s %7s %10s %7s %7s\n", "count", "regular", "unknown",
@@ -299,6 +250,6 @@ int main(int argc, char **argv) {
            t->name, (double)t->held / t->count, t->sum / n / deviation, deviation,
            sqrt(t->said / n), sqrt(t->error / n), t->at_border, t->undetermined);
   }
-  carom_system_destroy(s.system);
+  carom_system_destroy(system);
   return 0;
 }

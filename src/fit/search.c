@@ -1,0 +1,231 @@
+#include "fit/search.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/size.h"
+#include "fit/draws.h"
+#include "fit/steep.h"
+#include "fit/valley.h"
+
+int search_length(const carom_fit *fit) {
+  enum { SHORT_PIECE = 10 };
+  return fit->options.piece < SHORT_PIECE ? fit->options.piece : SHORT_PIECE;
+}
+
+// whether a channel's noise is more than so many times what rounding leaves
+static bool is_beyond(const carom_fit *fit, double times) {
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++)
+    if (fit->shooting.measured[c] && fit->shooting.sums.count[c] > 0 &&
+        fit->shooting.noise[c] > times * fit->floor[c])
+      return true;
+  return false;
+}
+static bool is_exact(const carom_fit *fit) { return !is_beyond(fit, 1e3); }
+// so much that it is none of unknowns which are not found yet: 1e-4 of the size of what is measured
+static bool is_noisy(const carom_fit *fit) { return is_beyond(fit, 1e7); }
+
+/* Pieces begin where they were measured: near enough to the truth that contacts happen when they should,
+ * whatever the unknowns are. Exact data ends here; of noisy data this is where the unknowns begin, and noise is
+ * that of predictions from such states. */
+static carom_status fit_anchored(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ROUNDS = 6 };
+  const double ROUGH =
+      1e-2; // exact data falls by much more in every iteration until nothing is left
+  minimiser *m = &fit->minimiser;
+  fit->shooting.free_states = false;
+  m->rival_count = 0;
+  m->coarse = false;
+  m->gain = 0;
+  carom_status status = CAROM_OK;
+  for (int round = 0; round < ROUNDS && status == CAROM_OK; round++) {
+    bool moved = false;
+    m->tolerance = round == 0 ? ROUGH : fit->options.tolerance;
+    if (fit->options.search) status = minimise_search(m, &moved, error);
+    if (status == CAROM_OK) status = minimise(m, error);
+    if (status != CAROM_OK) break;
+    double change = judge_noise(m, estimate, fit->floor);
+    if (fit->options.free_states && is_noisy(fit)) break;
+    if (fit->options.search && round > 0 && !moved)
+      status = minimise_search_borders(m, &moved, error);
+    if (!moved && round > 0 && change < 0.01) break;
+  }
+  m->tolerance = fit->options.tolerance;
+  if (status == CAROM_OK && fit->options.search && is_exact(fit))
+    status = minimise_rest_at_borders(m, error);
+  return status;
+}
+
+static int longest_piece(const shooting *sh) {
+  int most = 0;
+  for (int i = 0; i < sh->piece_count; i++)
+    most = sh->pieces[i].count > most ? sh->pieces[i].count : most;
+  return most;
+}
+
+static const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
+
+/* Minimises, and looks for what descent cannot find: first states on the other side of a contact, properties far
+ * from where they stand. Until nothing moves any more, or `rounds` times. */
+static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, carom_error *error) {
+  minimiser *m = &fit->minimiser;
+  const shooting *sh = &fit->shooting;
+  carom_status status = CAROM_OK;
+  for (int round = 0; round < rounds && status == CAROM_OK; round++) {
+    bool moved = false, states_moved = false;
+    status = minimise(m, error);
+    if (status != CAROM_OK) break;
+    // dear, so while pieces grow only where something does not fit
+    bool worth =
+        (round == 0 && sh->horizon == INT_MAX) || m->cost > MISFIT * (double)fit_numbers(fit);
+    double change = judge_noise(m, estimate, fit->floor);
+    if (change > 0) m->rival_count = 0; // costs are others now
+    if (fit->options.search) status = minimise_search_states(m, &states_moved, error);
+    if (status == CAROM_OK && fit->options.search && worth)
+      status = minimise_search(m, &moved, error);
+    if (status == CAROM_OK && fit->options.search && worth && !moved && !states_moved)
+      status = minimise_search_borders(m, &moved, error);
+    if (!moved && !states_moved && change < 0.01) return status;
+  }
+  return status == CAROM_OK ? minimise(m, error) : status;
+}
+
+/* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. */
+static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ROUNDS = 4, CLOSE_ROUNDS = 10, ENOUGH = 2 };
+  minimiser *m = &fit->minimiser;
+  carom_status status = CAROM_OK;
+  bool moved = true;
+  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
+    bool states_moved = false;
+    status = valley_states(m, &states_moved, error);
+    if (status == CAROM_OK && states_moved) status = minimise(m, error);
+    if (status == CAROM_OK) status = valley_properties(m, &moved, error);
+    moved = moved || states_moved;
+    if (status == CAROM_OK && !moved) status = steep_search(m, &moved, error);
+    if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
+  }
+  int in_vain = 0;
+  for (int round = 0; round < CLOSE_ROUNDS && in_vain < ENOUGH && status == CAROM_OK; round++) {
+    status = draws_search(m, round, &moved, error);
+    if (status == CAROM_OK && moved) status = minimise(m, error);
+    in_vain = moved ? 0 : in_vain + 1;
+  }
+  return status;
+}
+
+/* First states free. Pieces are fitted from their first states on to the next, and the next: what is known of a first
+ * state by the states near it is good enough to predict a few more, and contacts happen as they should. */
+static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
+  enum { ROUNDS = 6 };
+  const double ROUGH = 1e-4, WORTH = 0.5; // of the cost, which is a logarithm of likelihood
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  double cost;
+  sh->note_felt = true;
+  carom_status status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, false, &cost, error);
+  sh->note_felt = false;
+  if (status == CAROM_OK) status = shooting_recut(sh, fit->options.piece, error);
+  sh->free_states = true;
+  sh->join = 0;
+  shooting_measured_starts(sh, m->q, m->starts);
+  int most = longest_piece(sh);
+  m->gain = WORTH;
+  m->rival_count = 0;
+  m->coarse = true;
+  m->tolerance = ROUGH;
+  for (int states = growth; status == CAROM_OK && states < most; states += growth) {
+    sh->horizon = states;
+    status = settle(fit, estimate, 2, error);
+  }
+  sh->horizon = INT_MAX;
+  if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
+  if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
+  // joins from soft to what was asked for
+  double join =
+      fit->options.join > 0 && sh->piece_count > fit->run_count ? fmax(1, fit->options.join) : 0;
+  while (status == CAROM_OK && join > 0) {
+    sh->join = join;
+    m->rival_count = 0;
+    status = settle(fit, estimate, ROUNDS, error);
+    if (join <= fit->options.join) break;
+    join = fmax(fit->options.join, 0.1 * join);
+  }
+  m->tolerance = fit->options.tolerance;
+  m->gain = 0;
+  return status == CAROM_OK ? minimise(m, error) : status;
+}
+
+/* First states free; where what is left is not noise, again with shorter steps, from there. */
+static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { LONG = 10, SHORT = 4 };
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  carom_status status = fit_free(fit, estimate, LONG, error);
+  if (status != CAROM_OK || m->cost <= MISFIT * (double)fit_numbers(fit)) return status;
+  double before = fit_log_likelihood(fit), noise[CAROM_CHANNEL_COUNT];
+  size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
+  double *kept = size_allocate(p + states, sizeof(double));
+  if (kept == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search");
+  memcpy(kept, m->q, sizeof(double) * p);
+  memcpy(kept + p, m->starts, sizeof(double) * states);
+  memcpy(noise, sh->noise, sizeof noise);
+  status = fit_free(fit, estimate, SHORT, error);
+  if (status == CAROM_OK && fit_log_likelihood(fit) < before) {
+    memcpy(m->q, kept, sizeof(double) * p);
+    memcpy(m->starts, kept + p, sizeof(double) * states);
+    memcpy(sh->noise, noise, sizeof noise);
+    m->rival_count = 0;
+  }
+  free(kept);
+  return status;
+}
+
+/* Pieces from their measured states once more, with the unknowns that free first states led to: where data is exact
+ * and the start was too far for contacts to happen when they should, this ends with nothing left, which the free
+ * ones approach slowly, over a kink for each impact beside a measured time. If something is left, it is noise, and
+ * all stays as it was. */
+static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error *error) {
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
+  size_t all = (size_t)(fit->run_first[fit->run_count - 1] + fit->run_states[fit->run_count - 1]);
+  double *kept = size_allocate(p + states, sizeof(double)), noise[CAROM_CHANNEL_COUNT];
+  uint8_t *struck = size_allocate(all, 1);
+  carom_status status = kept == NULL || struck == NULL
+                            ? error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search")
+                            : CAROM_OK;
+  if (status == CAROM_OK) {
+    memcpy(kept, m->q, sizeof(double) * p);
+    memcpy(kept + p, m->starts, sizeof(double) * states);
+    memcpy(noise, sh->noise, sizeof noise);
+    memcpy(struck, sh->struck, all);
+    status = shooting_recut(sh, search_length(fit), error);
+  }
+  if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
+  if (status == CAROM_OK && !is_exact(fit)) {
+    memcpy(sh->struck, struck, all); // for the same cuts
+    status = shooting_recut(sh, fit->options.piece, error);
+    memcpy(m->q, kept, sizeof(double) * p);
+    memcpy(m->starts, kept + p, sizeof(double) * states);
+    memcpy(sh->noise, noise, sizeof noise);
+    sh->free_states = true;
+  }
+  free(kept);
+  free(struck);
+  return status;
+}
+
+carom_status search_run(carom_fit *fit, const bool *estimate, carom_error *error) {
+  carom_status status = shooting_recut(&fit->shooting, search_length(fit), error);
+  if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
+  if (status == CAROM_OK && fit->options.free_states && !is_exact(fit))
+    status = fit_states(fit, estimate, error);
+  const double LITTLE = 3e8; // 3e-3 of the size of what is measured
+  if (status == CAROM_OK && fit->shooting.free_states && !is_beyond(fit, LITTLE))
+    status = fit_again(fit, estimate, error);
+  return status;
+}
