@@ -359,6 +359,30 @@ static void test_wrong_scene(void **state) {
   simulated_free(&s);
 }
 
+/* One trajectory of six that jumps on its way is named, none of data as it is. */
+static void test_misfit(void **state) {
+  (void)state;
+  for (int spoiled = 0; spoiled < 2; spoiled++) {
+    simulated s = simulate_noisy("bd1", 6, 40, true, 0.01, 5);
+    const size_t D = (size_t)s.system->coordinate_count, states = (size_t)s.data.state_count;
+    for (size_t t = 20; t < states && spoiled; t++)
+      for (size_t k = 0; k < D; k += 2) s.data.x[(2 * states + t) * D + k] += 0.08;
+    carom_fit_options options = fit_one_thread();
+    options.position_noise = options.velocity_noise = options.angle_noise = options.rate_noise =
+        0.01;
+    options.project = true;
+    carom_fit *fit = fit_make(&s, "gravity", &options);
+    const carom_fit_result *r = fit_run(fit);
+    assert_int_equal(fit_has_note(r,
+                                  "1 of 6 trajectories fit worse than noise explains, "
+                                  "trajectory 2 the worst"),
+                     spoiled);
+    assert_int_equal(fit_has_note(r, "worse than noise explains"), spoiled);
+    carom_fit_destroy(fit);
+    simulated_free(&s);
+  }
+}
+
 /* An unknown at its border has the interval of its profile: where it ends, the least cost has risen by 1.92. */
 static void test_profile(void **state) {
   (void)state;
@@ -488,6 +512,7 @@ int main(void) {
       cmocka_unit_test(test_noisy_data),     cmocka_unit_test(test_units_of_data),
       cmocka_unit_test(test_centre_of_mass), cmocka_unit_test(test_undetermined),
       cmocka_unit_test(test_wrong_scene),    cmocka_unit_test(test_profile),
-      cmocka_unit_test(test_bad_unknowns),   cmocka_unit_test(test_bad_data)};
+      cmocka_unit_test(test_misfit),         cmocka_unit_test(test_bad_unknowns),
+      cmocka_unit_test(test_bad_data)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,6 +215,24 @@ static void set_likelihood(carom_fit *fit) {
   r->bic = fit->unknowns.count * log(fmax(numbers, 1)) - 2 * r->log_likelihood;
 }
 
+/* Trajectories, sorted with the worst first, that fit worse than noise explains while most others do not. */
+static carom_status note_misfits(carom_fit *fit, carom_error *error) {
+  const double FAR = 5; // deviations of a mean of squares
+  int count = 0;
+  for (int k = 0; k < fit->run_count; k++) {
+    const carom_fit_trajectory *t = &fit->trajectories[k];
+    if (t->deviation * t->deviation - 1 > FAR * sqrt(2 / fmax((double)t->count, 1))) count++;
+  }
+  if (count == 0 || 3 * count > fit->run_count || !fit->shooting.free_states) return CAROM_OK;
+  return verdict_note(&fit->verdict, true, error,
+                      "%d of %d trajectories fit worse than noise explains, trajectory %d the "
+                      "worst: where they begin, or in which "
+                      "order they touch, may not have been found, and numbers be off; see what a "
+                      "fit without them says (--use), or "
+                      "one with shorter pieces (--piece)",
+                      count, fit->run_count, fit->trajectories[0].trajectory);
+}
+
 static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error *error) {
   shooting *sh = &fit->shooting;
   verdict *v = &fit->verdict;
@@ -262,6 +280,7 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
                      "%lld of %lld states are beyond %g deviations: noise is not normal, or the "
                      "model is missing something; intervals are too short then",
                      (long long)outliers, (long long)states, fit->options.huber);
+  if (status == CAROM_OK && fit->options.horizon == 0) status = note_misfits(fit, error);
   if (status == CAROM_OK) status = overlap_note(sh, (int)states, v, error);
   r->note_count = v->note_count;
   r->notes = v->notes;

@@ -10,19 +10,23 @@
 bool state_descent_make(state_descent *d, minimiser *m) {
   const shooting *sh = m->sh;
   size_t n = (size_t)sh->piece_count, f = (size_t)sh->f, states = n * 2 * (size_t)sh->D;
-  *d = (state_descent){
-      .m = m,
-      .starts =
-          size_allocate(3 * states + 2 * n + f * f + f + (size_t)sh->measure.count, sizeof(double)),
-      .pieces = size_allocate(3 * n, sizeof(int))};
+  *d = (state_descent){.m = m,
+                       .starts = size_allocate(4 * states + 2 * n + n * f * f + 2 * (f * f + f) +
+                                                   (size_t)sh->measure.count,
+                                               sizeof(double)),
+                       .pieces = size_allocate(3 * n, sizeof(int))};
   if (d->starts == NULL || d->pieces == NULL) return false;
   d->trial = d->starts + states;
   d->best = d->trial + states;
-  d->cost = d->best + states;
+  d->anchor = d->best + states;
+  d->cost = d->anchor + states;
   d->damping = d->cost + n;
   d->a = d->damping + n;
   d->z = d->a + f * f;
-  d->dr = d->z + f;
+  d->values = d->z + f;
+  d->vectors = d->values + f;
+  d->axes = d->vectors + f * f;
+  d->dr = d->axes + n * f * f;
   d->going = d->pieces + n;
   d->suspects = d->going + n;
   return true;
@@ -47,6 +51,20 @@ double state_descent_usual_cost(const shooting *sh, int i, double deviations) {
   for (int k = 0; k < sh->measure.count; k++) numbers += sh->measured[sh->measure.channel[k]];
   double mean = 0.5 * states * numbers;
   return mean + deviations * sqrt(mean);
+}
+
+double *state_descent_axes(state_descent *d, int i) {
+  const int f = d->m->sh->f;
+  const double *ss = d->m->sh->normals[i].ss;
+  double *a = d->axes + (size_t)i * (size_t)(f * f), most = 0;
+  for (int k = 0; k < f; k++)
+    for (int j = 0; j < f; j++) a[k * f + j] = ss[k > j ? k * f + j : j * f + k];
+  dense_eigen(f, a, d->values, d->vectors);
+  for (int k = 0; k < f; k++) most = fmax(most, d->values[k]);
+  for (int k = 0; k < f; k++)
+    for (int j = 0; j < f; j++)
+      a[k * f + j] = d->vectors[k * f + j] / sqrt(fmax(d->values[k], 1e-10 * most + 1e-300));
+  return a;
 }
 
 carom_status state_descent_evaluate(state_descent *d, const double *starts, const int *list,

@@ -7,12 +7,16 @@
 
 typedef struct state_descent {
   minimiser *m;
-  double *starts;      /* [piece_count][2 D] */
-  double *trial;       /* [piece_count][2 D] */
-  double *best;        /* [piece_count][2 D] of trials */
-  double *cost;        /* [piece_count] */
-  double *damping;     /* [piece_count] */
-  double *a, *z, *dr;  /* [f][f], [f], [numbers of a state] */
+  double *starts;           /* [piece_count][2 D] */
+  double *trial;            /* [piece_count][2 D] */
+  double *best;             /* [piece_count][2 D] of trials */
+  double *anchor;           /* [piece_count][2 D] where a horizon that is shorter led to */
+  double *cost;             /* [piece_count] */
+  double *damping;          /* [piece_count] */
+  double *a, *z, *dr;       /* [f][f], [f], [numbers of a state] */
+  double *values, *vectors; /* [f], [f][f] */
+  double *
+      axes; /* [piece_count][f][f] principal axes of what is known of first states, as long as a deviation */
   int *suspects;       /* [piece_count] whose first states are looked for */
   int *pieces, *going; /* [piece_count] those of them that are looked at now, that move */
   int suspect_count, count, going_count;
@@ -37,6 +41,9 @@ carom_status state_descent_find_suspects(state_descent *d, double deviations, ca
 /* Costs of the pieces in `list` at first states; `there` is false where motion cannot be computed. */
 carom_status state_descent_evaluate(state_descent *d, const double *starts, const int *list,
                                     int count, bool derivatives, bool *there, carom_error *error);
+
+/* The axes of piece i, of its normal equations as they were evaluated last; the shortest last. */
+double *state_descent_axes(state_descent *d, int i);
 
 /* At most so many steps of the pieces that are looked at, from `starts`. */
 carom_status state_descent_run(state_descent *d, int steps, carom_error *error);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dense.h"
 #include "base/error.h"
 #include "base/size.h"
 #include "fit/state_descent.h"
@@ -27,25 +26,19 @@ static double place_of(int point) {
 /* Dips of the cost of each suspect. */
 typedef struct survey {
   state_descent d;
-  double *values, *vectors; /* [f], [f][f] of one piece */
-  double *axes;             /* [suspects][f][f] principal axes, as long as a deviation */
-  double *line;             /* [suspects][2 REACH + 1] costs along an axis */
-  double *depth;            /* [suspects][DIPS] costs in the best dips, the least first */
-  double *where;            /* [suspects][DIPS][f] and their places */
-  double *found, *best;     /* [piece_count][2 D], [piece_count] the best descent of each */
+  double *line;         /* [suspects][2 REACH + 1] costs along an axis */
+  double *depth;        /* [suspects][DIPS] costs in the best dips, the least first */
+  double *where;        /* [suspects][DIPS][f] and their places */
+  double *found, *best; /* [piece_count][2 D], [piece_count] the best descent of each */
 } survey;
 
 static bool survey_make(survey *s, minimiser *m) {
   const size_t n = (size_t)m->sh->piece_count, f = (size_t)m->sh->f;
   *s = (survey){0};
   if (!state_descent_make(&s->d, m)) return false;
-  s->values = size_allocate(
-      f + f * f + n * (f * f + 2 * REACH + 1 + DIPS * (1 + f) + 2 * (size_t)m->sh->D + 1),
-      sizeof(double));
-  if (s->values == NULL) return false;
-  s->vectors = s->values + f;
-  s->axes = s->vectors + f * f;
-  s->line = s->axes + n * f * f;
+  s->line = size_allocate(n * (2 * REACH + 1 + DIPS * (1 + f) + 2 * (size_t)m->sh->D + 1),
+                          sizeof(double));
+  if (s->line == NULL) return false;
   s->depth = s->line + n * (2 * REACH + 1);
   s->where = s->depth + n * DIPS;
   s->found = s->where + n * DIPS * f;
@@ -55,21 +48,7 @@ static bool survey_make(survey *s, minimiser *m) {
 
 static void survey_free(survey *s) {
   state_descent_free(&s->d);
-  free(s->values);
-}
-
-/* Principal axes of what is known of a first state. */
-static void find_axes(survey *s, int suspect) {
-  const int f = s->d.m->sh->f;
-  const double *ss = s->d.m->sh->normals[s->d.suspects[suspect]].ss;
-  double *a = s->axes + (size_t)suspect * (size_t)(f * f), most = 0;
-  for (int i = 0; i < f; i++)
-    for (int j = 0; j < f; j++) a[i * f + j] = ss[i > j ? i * f + j : j * f + i];
-  dense_eigen(f, a, s->values, s->vectors);
-  for (int k = 0; k < f; k++) most = fmax(most, s->values[k]);
-  for (int k = 0; k < f; k++)
-    for (int i = 0; i < f; i++)
-      a[k * f + i] = s->vectors[k * f + i] / sqrt(fmax(s->values[k], 1e-10 * most + 1e-300));
+  free(s->line);
 }
 
 /* A point of one axis: costs of all suspects there. Infinite where motion cannot be computed. */
@@ -80,7 +59,7 @@ static carom_status look(survey *s, int axis, int point, carom_error *error) {
   bool there;
   for (int k = 0; k < d->suspect_count; k++) {
     int i = d->suspects[k];
-    const double *along = s->axes + ((size_t)k * (size_t)f + (size_t)axis) * (size_t)f;
+    const double *along = d->axes + ((size_t)i * (size_t)f + (size_t)axis) * (size_t)f;
     for (int c = 0; c < f; c++) d->z[c] = place_of(point) * along[c];
     state_descent_copy(d, d->trial, d->m->starts, i);
     if (!tangent_move(&sh->tangent, state_descent_state(d, d->trial, i), d->z))
@@ -104,7 +83,7 @@ static void keep_dip(survey *s, int suspect, int axis, double by, double cost) {
   memmove(where + (size_t)(at + 1) * f, where + (size_t)at * f,
           sizeof(double) * (size_t)(DIPS - 1 - at) * f);
   depth[at] = cost;
-  const double *along = s->axes + ((size_t)suspect * f + (size_t)axis) * f;
+  const double *along = s->d.axes + ((size_t)s->d.suspects[suspect] * f + (size_t)axis) * f;
   for (size_t c = 0; c < f; c++) where[(size_t)at * f + c] = by * along[c];
 }
 
@@ -155,7 +134,7 @@ static carom_status search(survey *s, bool *moved, carom_error *error) {
   carom_status status =
       state_descent_evaluate(d, d->m->starts, d->suspects, d->suspect_count, true, &there, error);
   if (status != CAROM_OK || !there) return status;
-  for (int k = 0; k < d->suspect_count; k++) find_axes(s, k);
+  for (int k = 0; k < d->suspect_count; k++) state_descent_axes(d, d->suspects[k]);
   for (int k = 0; k < d->suspect_count * DIPS; k++) s->depth[k] = INFINITY;
   for (int i = 0; i < d->m->sh->piece_count; i++) s->best[i] = INFINITY;
   // eigenvalues ascend

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "fit/place.h"
 #include "fit/state_descent.h"
 
@@ -52,6 +53,54 @@ static carom_status jump(state_descent *d, carom_error *error) {
   return status;
 }
 
+// first state i drawn from what a shorter horizon tells of it
+static bool draw_state(state_descent *d, int i, rng *random) {
+  const double WIDE = 1.5; // times the deviations
+  shooting *sh = d->m->sh;
+  const double *axes = d->axes + (size_t)i * (size_t)(sh->f * sh->f);
+  memset(d->z, 0, sizeof(double) * (size_t)sh->f);
+  for (int k = 0; k < sh->f; k++) {
+    const double by = WIDE * rng_normal(random);
+    for (int c = 0; c < sh->f; c++) d->z[c] += by * axes[k * sh->f + c];
+  }
+  state_descent_copy(d, d->trial, d->anchor, i);
+  return tangent_move(&sh->tangent, state_descent_state(d, d->trial, i), d->z);
+}
+
+/* First states of the pieces in the list as a horizon of `known` states leaves them open, each the best of many for the
+ * present one: coordinates move together, which moves of one of them cannot. */
+static carom_status draw(state_descent *d, int known, carom_error *error) {
+  enum { DRAWS = 64 };
+  shooting *sh = d->m->sh;
+  const int horizon = sh->horizon;
+  bool there;
+  rng random;
+  rng_seed(&random, 29, (uint64_t)known);
+  sh->horizon = known;
+  carom_status status =
+      state_descent_evaluate(d, d->anchor, d->pieces, d->count, true, &there, error);
+  sh->horizon = horizon;
+  if (status != CAROM_OK || !there) return status;
+  for (int k = 0; k < d->count; k++) {
+    state_descent_axes(d, d->pieces[k]);
+    state_descent_copy(d, d->best, d->starts, d->pieces[k]);
+  }
+  for (int draw = 0; draw < DRAWS && status == CAROM_OK; draw++) {
+    for (int k = 0; k < d->count; k++)
+      if (!draw_state(d, d->pieces[k], &random))
+        state_descent_copy(d, d->trial, d->starts, d->pieces[k]);
+    status = state_descent_evaluate(d, d->trial, d->pieces, d->count, false, &there, error);
+    for (int k = 0; k < d->count && there; k++) {
+      int i = d->pieces[k];
+      if (!(sh->piece_cost[i] < d->cost[i])) continue;
+      d->cost[i] = sh->piece_cost[i];
+      state_descent_copy(d, d->best, d->trial, i);
+    }
+  }
+  for (int k = 0; k < d->count; k++) state_descent_copy(d, d->starts, d->best, d->pieces[k]);
+  return status;
+}
+
 // the list is of the pieces that cost more than `deviations` above the usual
 static void list_bad(state_descent *d, double deviations) {
   d->count = 0;
@@ -66,8 +115,8 @@ static void list_suspects(state_descent *d) {
   memcpy(d->pieces, d->suspects, sizeof(int) * (size_t)d->count);
 }
 
-/* First states for the present horizon, from those of a shorter one. */
-static carom_status follow(state_descent *d, bool all, carom_error *error) {
+/* First states for the present horizon, from those of one of `known` states. */
+static carom_status follow(state_descent *d, bool all, int known, carom_error *error) {
   enum { STEPS = 4, MOST_JUMPS = 8 /* they are dear */ };
   const double BAD = 1, WRONG = 4; // deviations
   bool there;
@@ -75,12 +124,19 @@ static carom_status follow(state_descent *d, bool all, carom_error *error) {
   carom_status status =
       state_descent_evaluate(d, d->starts, d->pieces, d->count, false, &there, error);
   if (status != CAROM_OK || !there) return status;
-  for (int k = 0; k < d->count; k++) d->cost[d->pieces[k]] = d->m->sh->piece_cost[d->pieces[k]];
+  for (int k = 0; k < d->count; k++) {
+    d->cost[d->pieces[k]] = d->m->sh->piece_cost[d->pieces[k]];
+    state_descent_copy(d, d->anchor, d->starts, d->pieces[k]);
+  }
   if (!all) list_bad(d, BAD);
   status = state_descent_run(d, STEPS, error);
   list_bad(d, WRONG);
   if (d->count == 0 || d->jumps == MOST_JUMPS || status != CAROM_OK) return status;
   d->jumps++;
+  status = draw(d, known, error);
+  if (status == CAROM_OK) status = state_descent_run(d, STEPS, error);
+  list_bad(d, WRONG);
+  if (d->count == 0 || status != CAROM_OK) return status;
   status = jump(d, error);
   return status == CAROM_OK ? state_descent_run(d, STEPS, error) : status;
 }
@@ -100,11 +156,11 @@ static carom_status find_anew(state_descent *d, bool *moved, carom_error *error)
   shooting_measured_starts(sh, m->q, d->starts);
   for (int states = GROWTH; states < most && status == CAROM_OK; states += GROWTH) {
     sh->horizon = states;
-    status = follow(d, states == next, error);
+    status = follow(d, states == next, states > GROWTH ? states - GROWTH : 1, error);
     if (states == next) next *= 2;
   }
   sh->horizon = horizon;
-  if (status == CAROM_OK) status = follow(d, true, error);
+  if (status == CAROM_OK) status = follow(d, true, most > GROWTH ? most - GROWTH : 1, error);
   list_suspects(d);
   if (status == CAROM_OK) status = state_descent_run(d, MANY, error);
   if (status == CAROM_OK) state_descent_take(d, moved);
