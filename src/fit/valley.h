@@ -2,7 +2,8 @@
  * contact that may slide or stick.
  *
  * First states: where a piece costs more than noise explains, it is found anew with the unknowns held, from where it was measured, to fit two
- * states, then four, ...: what is known by then predicts the next two well enough that contacts happen as they did.
+ * states, then four, ...: what is known by then predicts the next two well enough that contacts happen as they did. Where it does
+ * not, first states are drawn from what the states before leave open, and the best goes on.
  * Pieces do not hang on each other then, and each takes what it finds if that is better.
  *
  * Properties: frictions and restitutions are put elsewhere, everything else follows while they are held, then they are
