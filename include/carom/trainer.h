@@ -50,7 +50,7 @@ typedef struct carom_trainer_options {
   double noise_deviation;  /* 0: estimated from the data, of positions and of velocities. As that of
                              carom_dataset_options.noise */
   int states_every;        /* 5: epochs between two passes over the states */
-  carom_balance balance;   /* CAROM_BALANCE_MEASURED; without estimate_states */
+  carom_balance balance;   /* CAROM_BALANCE_NEVER; without estimate_states */
   uint64_t seed;           /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next
