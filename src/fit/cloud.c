@@ -418,14 +418,15 @@ carom_status cloud_round(cloud *c, rng *random, double *before, double *after, b
   return status;
 }
 
-carom_status cloud_measure(cloud *c, rng *random, bool *known, carom_error *error) {
+carom_status cloud_measure(cloud *c, rng *random, carom_error *error) {
   const double WIDER = 2;
   for (int j = 0; j < c->p; j++) c->spread[j] *= WIDER;
   carom_status status = draw_cloud(c, random, error);
-  *known = false;
-  if (status != CAROM_OK || !regress(c)) return status;
-  add_up(c);
-  *known = sandwich(c);
+  if (status != CAROM_OK) return status;
+  const bool told = regress(c);
+  if (told) add_up(c);
+  if (!told || !sandwich(c)) // nothing is felt then, and deviations are infinite
+    memset(c->A, 0, sizeof(double) * (size_t)(2 * c->p * c->p + c->p));
   return status;
 }
 

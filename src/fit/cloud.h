@@ -47,7 +47,7 @@ carom_status cloud_round(cloud *c, rng *random, double *before, double *after, b
 
 /* Deviations and covariance by a cloud twice as wide, which q stays in: those of chaotic motion are as short as the cloud is
  * narrow, and what is six deviations wide holds the truth more often. */
-carom_status cloud_measure(cloud *c, rng *random, bool *known, carom_error *error);
+carom_status cloud_measure(cloud *c, rng *random, carom_error *error);
 
 /* The cloud as wide as three deviations, by steps, and not narrower than the last round went: what still travels is not
  * known. */

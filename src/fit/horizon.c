@@ -53,9 +53,8 @@ static carom_status search(cloud *c, rng *random, carom_error *error) {
 static carom_status find_deviations(cloud *c, rng *random, carom_error *error) {
   int all = c->fit->run_count, count = 2 * fewest(c);
   const sight see = {.count = count < all ? count : all, .horizon = c->fit->options.horizon};
-  bool known;
   carom_status status = cloud_look(c, see, random, error);
-  return status == CAROM_OK ? cloud_measure(c, random, &known, error) : status;
+  return status == CAROM_OK ? cloud_measure(c, random, error) : status;
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */

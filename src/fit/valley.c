@@ -28,6 +28,21 @@ static bool move_state(state_descent *d, int i, int coordinate, double deviation
   return tangent_move(&sh->tangent, state_descent_state(d, d->trial, i), d->z);
 }
 
+// pieces in the list keep their first states of d->trial in d->best where these cost less
+static carom_status try_states(state_descent *d, carom_error *error) {
+  const shooting *sh = d->m->sh;
+  bool there;
+  carom_status status =
+      state_descent_evaluate(d, d->trial, d->pieces, d->count, false, &there, error);
+  for (int k = 0; k < d->count && there; k++) {
+    int i = d->pieces[k];
+    if (!(sh->piece_cost[i] < d->cost[i])) continue;
+    d->cost[i] = sh->piece_cost[i];
+    state_descent_copy(d, d->best, d->trial, i);
+  }
+  return status;
+}
+
 /* An impact that comes in another step than it did leaves no slope that leads there: first states of the pieces
  * in the list are moved by up to four deviations, and what is best is taken. */
 static carom_status jump(state_descent *d, carom_error *error) {
@@ -37,17 +52,10 @@ static carom_status jump(state_descent *d, carom_error *error) {
   carom_status status = CAROM_OK;
   for (int k = 0; k < d->count; k++) state_descent_copy(d, d->best, d->starts, d->pieces[k]);
   for (int index = 0; index < MOVES * sh->f && status == CAROM_OK; index++) {
-    bool there;
     for (int k = 0; k < d->count; k++)
       if (!move_state(d, d->pieces[k], index / MOVES, moves[index % MOVES]))
         state_descent_copy(d, d->trial, d->starts, d->pieces[k]);
-    status = state_descent_evaluate(d, d->trial, d->pieces, d->count, false, &there, error);
-    for (int k = 0; k < d->count && there; k++) {
-      int i = d->pieces[k];
-      if (!(sh->piece_cost[i] < d->cost[i])) continue;
-      d->cost[i] = sh->piece_cost[i];
-      state_descent_copy(d, d->best, d->trial, i);
-    }
+    status = try_states(d, error);
   }
   for (int k = 0; k < d->count; k++) state_descent_copy(d, d->starts, d->best, d->pieces[k]);
   return status;
@@ -89,13 +97,7 @@ static carom_status draw(state_descent *d, int known, carom_error *error) {
     for (int k = 0; k < d->count; k++)
       if (!draw_state(d, d->pieces[k], &random))
         state_descent_copy(d, d->trial, d->starts, d->pieces[k]);
-    status = state_descent_evaluate(d, d->trial, d->pieces, d->count, false, &there, error);
-    for (int k = 0; k < d->count && there; k++) {
-      int i = d->pieces[k];
-      if (!(sh->piece_cost[i] < d->cost[i])) continue;
-      d->cost[i] = sh->piece_cost[i];
-      state_descent_copy(d, d->best, d->trial, i);
-    }
+    status = try_states(d, error);
   }
   for (int k = 0; k < d->count; k++) state_descent_copy(d, d->starts, d->best, d->pieces[k]);
   return status;
