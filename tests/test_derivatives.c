@@ -150,7 +150,7 @@ static double step_value(void *user) {
   arena_restore(&f->memory, mark);
   return value;
 }
-static void step_gradient(fixture *f) {
+static void reverse_step(fixture *f, const double *weights) {
   int n = f->system->coordinate_count;
   integrator in = fixture_integrator(f);
   step_record record = step_record_make(&in, 1, &f->memory);
@@ -161,8 +161,16 @@ static void step_gradient(fixture *f) {
   memcpy(f->x_bar, f->weight, sizeof(double) * (size_t)n);
   memcpy(f->v_bar, f->weight + n, sizeof(double) * (size_t)n);
   f->dt_bar = 0;
+  record.weights = weights;
   integrator_step_vjp(&in, 1, &record, f->x_bar, f->v_bar, f->theta_bar, f->theta_bar, &f->dt_bar,
                       &f->memory);
+}
+static void step_gradient(fixture *f) { reverse_step(f, NULL); }
+// a weight is in the cotangents of parameters alone
+static void weighed_step_gradient(fixture *f) {
+  const double weight = 0.3;
+  reverse_step(f, &weight);
+  for (int i = 0; i < f->system->parameter_count; i++) f->theta_bar[i] /= weight;
 }
 
 /* weight' (x, v) put on the constraints */
@@ -304,6 +312,7 @@ static const element elements[] = {
     {"potential gradient", potential_value, potential_gradient, 1, 0, 0, 1, 0, 0},
     {"dynamics", dynamics_value, dynamics_gradient, 1, 1, 1, 1, 0, 0},
     {"time step", step_value, step_gradient, 1, 1, 0, 1, 0, 0},
+    {"weighed time step", step_value, weighed_step_gradient, 1, 1, 0, 1, 0, 0},
     {"projection", projection_value, projection_gradient, 1, 1, 0, 1, 1, 0},
     {"contact event", event_value, event_gradient, 1, 1, 0, 1, 0, 1},
 };

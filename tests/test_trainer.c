@@ -1,5 +1,6 @@
 /* Training: the optimiser against numbers by hand, rates, the order of the chunks, epochs, stopping
  * and going on in memory, and what happens to numbers that are not finite. */
+#include "learn/model.h"
 #include "learn/trainer.h"
 #include "support/data_fixture.h"
 #include "support/messages.h"
@@ -28,16 +29,30 @@ static int set_up(void **state) {
   return data_fixture_make(system, options, state);
 }
 
-static carom_model *make_model(const data_fixture *f) {
+static carom_model_options model_options(const data_fixture *f) {
   carom_model_options options = carom_model_default_options(f->system);
   options.hidden_layers = 2;
   options.hidden_size = 8;
   options.single_precision = false; // sums in another order agree to the last bits
   options.threads = 1;
   options.seed = 3;
+  return options;
+}
+
+static carom_model *make_model(const data_fixture *f) {
+  const carom_model_options options = model_options(f);
   carom_model *model;
   assert_int_equal(carom_model_create(f->system, &options, &model, NULL), CAROM_OK);
   return model;
+}
+
+static int segment_offset(const carom_model *model, const char *name) {
+  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
+    const carom_array_info s = carom_model_array(model, k);
+    if (strcmp(s.name, name) == 0) return s.offset;
+  }
+  fail_msg("no segment %s", name);
+  return -1;
 }
 
 static carom_trainer_options train_options(void) {
@@ -136,10 +151,7 @@ static double *first_step(const data_fixture *f, double rate, int *count, int *n
   for (int k = 0; k < *count; k++) moved[k] = -carom_model_parameters(model)[k];
   assert_int_equal(carom_trainer_step(trainer, TRAIN, NULL, NULL, NULL), CAROM_OK);
   for (int k = 0; k < *count; k++) moved[k] += carom_model_parameters(model)[k];
-  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
-    const carom_array_info array = carom_model_array(model, k);
-    if (strcmp(array.name, "weight0") == 0) *network = array.offset;
-  }
+  *network = segment_offset(model, "weight0");
   carom_trainer_destroy(trainer);
   carom_model_destroy(model);
   return moved;
@@ -329,23 +341,50 @@ static void without_validation(void **state) {
 /* ---- chunks with a contact ------------------------------------------------------------------- */
 
 // training chunks with a contact, or without; their number
-static int of_kind(const data_fixture *f, bool contact, int *indices) {
+static int of_kind(const data_fixture *f, bool touching, int *indices) {
   const carom_chunks *c = &f->data->train;
   int count = 0;
   for (int i = 0; i < c->count; i++) {
     bool touches = false;
     for (int k = 1; k < c->states; k++) touches = touches || c->contact[i * c->states + k];
-    if (touches == contact) indices[count++] = i;
+    if (touches == touching) indices[count++] = i;
   }
   return count;
 }
 
-// the gradient of both kinds is the sum of theirs, one of them weighed; the loss is that of all alike
-static void contacts_weigh(void **state) {
-  data_fixture *f = *state;
-  carom_model *model = make_model(f);
+// weights of a chunk with a contact in the gradient by a parameter; 0: it depends
+static double weight_of(const carom_model *model, int parameter) {
+  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
+    const carom_array_info s = carom_model_array(model, k);
+    if (parameter < s.offset || parameter >= s.offset + s.rows * s.columns) continue;
+    if (strcmp(s.name, "friction") == 0 || strcmp(s.name, "restitution") == 0) return 1;
+    return s.offset >= segment_offset(model, "weight0") ? 0.125 : 0;
+  }
+  return 0;
+}
+
+// of a gradient along a common factor of masses and potential, which no motion depends on
+static double along_scale(const carom_model *model, const double *gradient) {
+  const potential_parts parts = model_potential_parts(model);
+  double sum = 0;
+  for (int k = 0; k < 2; k++)
+    for (int i = parts.starts[k]; i < parts.starts[k] + parts.counts[k]; i++)
+      sum += gradient[i] * model->parameters[i];
+  // masses are logarithms, and all that stand before the next array
+  for (int i = segment_offset(model, "mass"); i < segment_offset(model, "friction"); i++)
+    sum += gradient[i];
+  return sum;
+}
+
+/* The gradient of both kinds is the sum of theirs, one of them weighed in what is the potential's and not in what contacts
+ * alone tell; the loss is that of all alike. */
+static void check_weights(const data_fixture *f, carom_contact_time when) {
+  carom_model_options options = model_options(f);
+  options.contact_time = when;
+  carom_model *model;
+  assert_int_equal(carom_model_create(f->system, &options, &model, NULL), CAROM_OK);
   const int size = carom_model_describe(model).parameter_count;
-  double *g[3], loss[3], largest = 0;
+  double *g[3], loss[3], largest = 0, of_mass = 0;
   for (int k = 0; k < 3; k++) g[k] = calloc((size_t)size, sizeof(double));
   int indices[TRAIN], touching = of_kind(f, true, indices);
   assert_in_range(touching, 1, TRAIN - 1);
@@ -355,16 +394,30 @@ static void contacts_weigh(void **state) {
     assert_int_equal(observations_loss(model, &o, count, indices, &loss[k], g[k], NULL, NULL), 0);
   }
   o.contact_weight = 0.125;
-  assert_int_equal(observations_loss(model, &o, TRAIN, NULL, &loss[2], g[2], NULL, NULL), 0);
+  enum { SEVERAL_SHARDS = 30 * TRAIN };
+  int all[SEVERAL_SHARDS];
+  for (int i = 0; i < SEVERAL_SHARDS; i++) all[i] = i % TRAIN;
+  assert_int_equal(observations_loss(model, &o, SEVERAL_SHARDS, all, &loss[2], g[2], NULL, NULL),
+                   0);
   const double share = (double)touching / TRAIN;
   assert_near(loss[2], share * loss[0] + (1 - share) * loss[1], 1e-14);
   for (int i = 0; i < size; i++) {
+    const double weight = weight_of(model, i);
+    if (weight == 0)
+      of_mass = fmax(of_mass, fabs(g[2][i]));
+    else
+      assert_near(g[2][i], weight * share * g[0][i] + (1 - share) * g[1][i], 1e-13);
     largest = fmax(largest, fabs(g[0][i]));
-    assert_near(g[2][i], 0.125 * share * g[0][i] + (1 - share) * g[1][i], 1e-13);
   }
-  assert_true(largest > 1e-3);
+  assert_true(largest > 1e-3 && of_mass > 1e-4);
+  assert_near(along_scale(model, g[2]), 0, 1e-12);
   for (int k = 0; k < 3; k++) free(g[k]);
   carom_model_destroy(model);
+}
+
+static void contacts_weigh(void **state) {
+  check_weights(*state, CAROM_CONTACT_TIME_STEP);
+  check_weights(*state, CAROM_CONTACT_TIME_EVENT);
 }
 
 /* At a rate that changes nothing the weight behind an epoch is that of the losses of both kinds. Data that carom simulated is
@@ -482,15 +535,6 @@ static void stopping_changes_nothing(void **state) {
 }
 
 /* ---- trouble --------------------------------------------------------------------------------- */
-
-static int segment_offset(const carom_model *model, const char *name) {
-  for (int k = 0; k < carom_model_describe(model).array_count; k++) {
-    const carom_array_info s = carom_model_array(model, k);
-    if (strcmp(s.name, name) == 0) return s.offset;
-  }
-  fail_msg("no segment %s", name);
-  return -1;
-}
 
 // a weight that is not a number: named by epoch and batch, and nothing else is touched
 static void not_finite(void **state) {

@@ -13,7 +13,8 @@ extern "C" {
 
 typedef enum carom_schedule { CAROM_CONSTANT, CAROM_COSINE } carom_schedule;
 
-/* When chunks with a contact weigh less than others, by how much worse they are predicted (docs/learning.md). */
+/* When chunks with a contact weigh less than others in what they say of motion between contacts, by how much worse they are
+ * predicted (docs/learning.md). */
 typedef enum carom_balance {
   CAROM_BALANCE_MEASURED, /* of data that carom did not simulate */
   CAROM_BALANCE_ALWAYS,
@@ -50,7 +51,7 @@ typedef struct carom_trainer_options {
   double noise_deviation;  /* 0: estimated from the data, of positions and of velocities. As that of
                              carom_dataset_options.noise */
   int states_every;        /* 5: epochs between two passes over the states */
-  carom_balance balance;   /* CAROM_BALANCE_NEVER; without estimate_states */
+  carom_balance balance;   /* CAROM_BALANCE_MEASURED; without estimate_states */
   uint64_t seed;           /* of the order of the chunks */
   carom_progress progress; /* NULL; called after each batch with the batches done and those of the
                               whole training. Return false to stop: CAROM_INTERRUPTED; the next

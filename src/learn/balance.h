@@ -1,14 +1,16 @@
 /* Chunks with a contact beside those without, in data that was measured.
  *
  * A model of contacts is never quite right about real ones, while motion between them is predicted nearly up to the noise.
- * Weighed alike, the chunks with a contact bend the potential: a force near the ground makes up for what is wrong about
- * impacts. If the residuals r of each kind k have Laplace's distribution with a scale b_k of its own, the likelihood of all is
- * greatest where
+ * Weighed alike, the chunks with a contact bend the potential: a force near the ground, where no other chunk has a state,
+ * makes up for what is wrong about impacts. If the residuals r of each kind k have Laplace's distribution with a scale b_k of
+ * its own, the likelihood of all is greatest where
  *
  *   sum over k of n_k log b_k + sum |r| / b_k   is least:   b_k = mean |r| of the kind,
  *
- * so that a chunk weighs 1 / b_k. AdamW does not care about a common factor: chunks without a contact keep the weight 1, and
- * those with one get b_free / b_contact, of the epoch before, at most 1. */
+ * so that a chunk weighs 1 / b_k: those without a contact 1, those with one b_free / b_contact, of the epoch before, at most
+ * 1. The weight is that of a chunk in what it says of its motion between contacts: of the potential, and of masses as far
+ * as accelerations depend on them, which one common factor of both does not change. What impacts say of frictions,
+ * restitutions and masses is not made up for by anything else, and counts in full. */
 #ifndef CAROM_LEARN_BALANCE_H
 #define CAROM_LEARN_BALANCE_H
 

@@ -25,6 +25,7 @@ typedef struct loss_batch {
   double *x, *v;         /* [capacity][states][D] */
   double *x_bar, *v_bar; /* the same */
   double *losses;        /* [capacity] */
+  double *weights;       /* [capacity] of samples (learn/balance.h) */
   double *residuals;     /* [capacity][states][2 M], beside noise (learn/observations.h) */
 } loss_batch;
 

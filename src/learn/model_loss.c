@@ -41,7 +41,8 @@ static void prediction_batch(batch_executor *b, const carom_model *m, int steps,
 
 void loss_batch_free(loss_batch *l) {
   batch_free(&l->batch);
-  double *arrays[] = {l->x0, l->v0, l->x, l->v, l->x_bar, l->v_bar, l->losses, l->residuals};
+  double *arrays[] = {l->x0,    l->v0,     l->x,       l->v,        l->x_bar,
+                      l->v_bar, l->losses, l->weights, l->residuals};
   for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) free(arrays[i]);
   *l = (loss_batch){0};
 }
@@ -67,7 +68,8 @@ static carom_status reserve(carom_model *m, int count, int states, bool gradient
     l->capacity = 0;
     if (!grow(&l->x0, state) || !grow(&l->v0, state) || !grow(&l->x, trajectory) ||
         !grow(&l->v, trajectory) || !grow(&l->x_bar, trajectory) || !grow(&l->v_bar, trajectory) ||
-        !grow(&l->losses, (size_t)count) || !grow(&l->residuals, trajectory * 2))
+        !grow(&l->losses, (size_t)count) || !grow(&l->weights, (size_t)count) ||
+        !grow(&l->residuals, trajectory * 2))
       return error_set(
           error, CAROM_OUT_OF_MEMORY,
           "no memory for a batch of %d chunks of %d states, %.3g GB; use a smaller batch", count,
@@ -166,7 +168,8 @@ typedef struct comparison {
   const carom_model *model;
   loss_batch *batch;
   const observations *observed;
-  const int *indices; /* may be NULL */
+  const int *indices;    /* may be NULL */
+  const double *weights; /* of samples, may be NULL */
 } comparison;
 
 /* A sample of a batch: its prediction, what was measured, cotangents. */
@@ -194,15 +197,6 @@ static compared sample_of(const comparison *c, int i) {
                     l->residuals + residuals};
 }
 
-// by which cotangents of a sample are multiplied (learn/balance.h)
-static double weight_of(const comparison *c, int i) {
-  const observations *o = c->observed;
-  if (o->contact_weight == 0 || model_takes_pairs(c->model)) return 1;
-  const size_t chunk = (size_t)chunk_at(c->indices, i), states = (size_t)o->chunks.states;
-  return chunk_touches(o->chunks.contact + chunk * states, o->chunks.states) ? o->contact_weight
-                                                                             : 1;
-}
-
 /* Loss of the samples of a shard, each into losses[i], with cotangents:
  *   loss = 1 / (2 N B) sum |x - x_true| / L + |v - v_true| / S, N numbers of x in each of B samples. */
 static void compare_shard(void *user, shard_range s) {
@@ -213,9 +207,8 @@ static void compare_shard(void *user, shard_range s) {
   const double scale = 1 / (2.0 * numbers * l->batch.job.batch);
   for (int i = s.first; i < s.first + s.count; i++) {
     const compared k = sample_of(c, i);
-    const double pull = scale * weight_of(c, i);
-    double sum = absolute_difference(m, k.states, k.x, k.measured_x, m->length, pull, k.x_bar) +
-                 absolute_difference(m, k.states, k.v, k.measured_v, m->speed, pull, k.v_bar);
+    double sum = absolute_difference(m, k.states, k.x, k.measured_x, m->length, scale, k.x_bar) +
+                 absolute_difference(m, k.states, k.v, k.measured_v, m->speed, scale, k.v_bar);
     l->losses[i] = sum * scale;
   }
 }
@@ -319,6 +312,17 @@ static carom_status take_parameters(carom_model *m, carom_error *error) {
   return CAROM_OK;
 }
 
+/* Weights of chunks (learn/balance.h); NULL: all are alike. */
+static const double *weigh(const observations *o, int count, const int *indices, double *weights) {
+  if (o->contact_weight == 0) return NULL;
+  const int states = o->chunks.states;
+  for (int i = 0; i < count; i++) {
+    const uint8_t *touched = o->chunks.contact + (size_t)chunk_at(indices, i) * (size_t)states;
+    weights[i] = chunk_touches(touched, states) ? o->contact_weight : 1;
+  }
+  return weights;
+}
+
 /* Runs `count` chunks from x0, v0 of the batch and compares; reverses if `gradients`. */
 static carom_status run_and_compare(const comparison *c, batch_compare compare, bool gradients,
                                     carom_error *error) {
@@ -326,7 +330,8 @@ static carom_status run_and_compare(const comparison *c, batch_compare compare, 
   gemm_begin();
   carom_status status = batch_run_loss(
       &l->batch, &(batch_states){.x0 = l->x0, .v0 = l->v0, .x = l->x, .v = l->v}, compare,
-      (void *)c, &(batch_cotangents){.x = l->x_bar, .v = l->v_bar}, gradients, error);
+      (void *)c, &(batch_cotangents){.x = l->x_bar, .v = l->v_bar, .weights = c->weights},
+      gradients, error);
   gemm_end();
   return status;
 }
@@ -346,7 +351,7 @@ carom_status observations_loss(carom_model *m, const observations *o, int count,
     memcpy(l->x0 + at, o->x0 != NULL ? o->x0 + start : o->chunks.x + from, bytes);
     memcpy(l->v0 + at, o->v0 != NULL ? o->v0 + start : o->chunks.v + from, bytes);
   }
-  const comparison c = {m, l, o, indices};
+  const comparison c = {m, l, o, indices, weigh(o, count, indices, l->weights)};
   status = run_and_compare(&c, o->noise != NULL ? compare_noisy_shard : compare_shard,
                            gradient != NULL, error);
   if (report != NULL) *report = l->batch.report;
@@ -370,7 +375,7 @@ carom_status observations_residuals(carom_model *m, const observations *o, int c
   const size_t bytes = sizeof(double) * (size_t)count * (size_t)m->system->coordinate_count;
   memcpy(l->x0, x0, bytes);
   memcpy(l->v0, v0, bytes);
-  const comparison c = {m, l, o, indices};
+  const comparison c = {m, l, o, indices, NULL};
   status = run_and_compare(&c, compare_residuals, false, error);
   if (status != CAROM_OK) return status;
   const int numbers = o->chunks.states * 2 * measurement_count(m->system);

@@ -32,8 +32,7 @@ typedef struct observations {
   const noise_level *noise; /* NULL without x0, v0 */
   const state_response *response; /* of these states to the model; NULL: they stand still */
   int response_first;             /* its chunk that is the first one here */
-  double
-      contact_weight; /* of the gradient of chunks with a contact, where there is no noise_level; 0: as of all others */
+  double contact_weight; /* of chunks with a contact (learn/balance.h); 0: as of all others */
 } observations;
 
 static inline observations observations_of(const carom_chunks *chunks) {

@@ -63,13 +63,14 @@ static const option_field fields[] = {
     {OPTION(carom_trainer_options, patience), OPTION_RANGE(0, INT_MAX), .role = OPTION_LATER,
      .flag = "patience", .argument = "N", .heading = "Training",
      .help = "end when N epochs have brought no lower validation loss; 0: never"},
-    {OPTION(carom_trainer_options, balance), .names = balance_choices, .value = CAROM_BALANCE_NEVER,
-     .role = OPTION_PAPER | OPTION_LATER, .paper = CAROM_BALANCE_NEVER,
-     .before = CAROM_BALANCE_NEVER, .flag = "balance", .argument = "WHEN", .heading = "Training",
+    {OPTION(carom_trainer_options, balance), .names = balance_choices,
+     .value = CAROM_BALANCE_MEASURED, .role = OPTION_PAPER | OPTION_LATER,
+     .paper = CAROM_BALANCE_NEVER, .before = CAROM_BALANCE_NEVER, .flag = "balance",
+     .argument = "WHEN", .heading = "Training",
      .help =
-         "let chunks with a contact weigh less, by how much worse they are predicted than those "
-         "without: of measured data, which no model of contacts explains fully (measured), "
-         "always or never"},
+         "let chunks with a contact weigh less in what they say of motion between contacts, by how "
+         "much worse they are predicted than those without: of measured data, which no model of "
+         "contacts explains fully (measured), always or never"},
     {OPTION(carom_trainer_options, seed), .role = OPTION_ELSEWHERE},
 };
 const option_table trainer_option_table = OPTION_TABLE(fields);

@@ -382,6 +382,16 @@ static void substep_vjp(const integrator *in, int count, const step_record *reco
   }
 }
 
+/* bars [count][D] of the samples by their weights, or by their inverses */
+static void weigh(const integrator *in, int count, const double *weights, bool inverse,
+                  double *bars) {
+  int size = in->mechanics->system->coordinate_count;
+  for (int i = 0; weights != NULL && i < count * size; i++)
+    bars[i] *= inverse ? 1 / weights[i / size] : weights[i / size];
+}
+
+/* All that comes out is linear in the cotangents of the state after: they go in times the weights, and what is not to be
+ * weighed is divided by them. */
 void integrator_step_vjp(const integrator *in, int count, const step_record *record, double *x_bar,
                          double *v_bar, double *theta_bar, double *potential_bar, double *dt_bar,
                          arena *scratch) {
@@ -391,8 +401,14 @@ void integrator_step_vjp(const integrator *in, int count, const step_record *rec
                        .theta = theta_bar,
                        .potential = potential_bar,
                        .h = dt_bar != NULL ? arena_zeros(scratch, count) : NULL};
+  const double *weights = record->weights;
+  weigh(in, count, weights, false, x_bar);
+  weigh(in, count, weights, false, v_bar);
   for (int k = in->substeps - 1; k >= 0; k--) substep_vjp(in, count, record, k, &bars, scratch);
+  weigh(in, count, weights, true, x_bar);
+  weigh(in, count, weights, true, v_bar);
   // h = dt / substeps
-  for (int i = 0; dt_bar != NULL && i < count; i++) dt_bar[i] += bars.h[i] / in->substeps;
+  for (int i = 0; dt_bar != NULL && i < count; i++)
+    dt_bar[i] += bars.h[i] / in->substeps / (weights != NULL ? weights[i] : 1);
   arena_restore(scratch, mark);
 }

@@ -44,6 +44,7 @@ typedef struct step_record {
   void **potential;           /* records of the potential's gradients, one after the other */
   double **point;         /* [substeps][capacity][D] where rk4-secant takes its second gradient */
   step_controls controls; /* none unless set */
+  const double *weights;  /* of the reverse, below; NULL unless set */
   stopwatch *watch;       /* NULL unless a benchmark wants to know */
 } step_record;
 
@@ -62,7 +63,8 @@ void integrator_replay(const integrator *in, int count, const step_record *recor
 /* Reverses the step that filled `record`: x_bar, v_bar [count][D] of the state after become those
  * of the state before; theta_bar += and, for a potential with parameters of its own,
  * potential_bar += (NULL: not wanted). dt_bar [count] += that of the step's length, where it is not
- * NULL. */
+ * NULL. Where the record has `weights` [count], not 0, a sample counts so much in theta_bar and potential_bar, with no
+ * effect on its other cotangents; those of controls are not to be asked for then. */
 void integrator_step_vjp(const integrator *in, int count, const step_record *record, double *x_bar,
                          double *v_bar, double *theta_bar, double *potential_bar, double *dt_bar,
                          arena *scratch);

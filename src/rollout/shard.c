@@ -196,6 +196,7 @@ static impact_setting impact_setting_of(const batch_job *job, shard_range s, int
                         .resting = job->resting,
                         .record = &w->single,
                         .controls = controls_of(job, (shard_range){s.first + i, 1}, step, NULL),
+                        .weight = w->weights != NULL ? w->weights + i : NULL,
                         .failures = result != NULL ? &result->failures : NULL,
                         .scratch = &w->scratch};
   return made;
@@ -443,6 +444,7 @@ static step_record *repeat_step(const batch_job *job, shard_range s, int step, w
                                 double *u_bar) {
   step_record *record = record_of(job, w, step);
   record->controls = controls_of(job, s, step, u_bar);
+  record->weights = w->weights;
   if (job->keeps_records) {
     integrator_replay(&job->integrator, s.count, record, w->x, w->v);
   } else {
@@ -575,6 +577,7 @@ bool shard_vjp(const batch_job *job, shard_range s, worker *w, tape *t,
                      .bars = bars,
                      .theta_bar = theta_bar,
                      .potential_bar = potential_bar};
+  w->weights = bars->weights != NULL ? bars->weights + s.first : NULL;
   return guarded(reverse, &work);
 }
 

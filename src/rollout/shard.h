@@ -20,6 +20,7 @@ typedef struct worker {
   double *x, *v;         /* [shard_size][D] */
   double *x_bar, *v_bar; /* [shard_size][D] */
   int *impacts_left;     /* [shard_size] impacts of a sample that the reverse has not come to */
+  const double *weights; /* [shard_size] of samples in the reverse (step_record.weights) */
   stopwatch *watch;      /* NULL; worker_time sets it */
 } worker;
 
@@ -37,6 +38,8 @@ typedef struct batch_states {
  * NULL. */
 typedef struct batch_cotangents {
   const double *x, *v;
+  const double *
+      weights; /* [batch] of samples in cotangents of what moves them between contacts (step_record.weights) */
   double *x0, *v0;
   double *u;
 } batch_cotangents;

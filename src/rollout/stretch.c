@@ -96,6 +96,7 @@ void stretch_vjp(const stretch_setting *s, const stretch_record *r, double *x_ba
     project_state_vjp(in.mechanics, r->free_x, r->free_v, x_bar, v_bar, bars->theta, s->scratch);
   s->record->controls = s->controls;
   s->record->controls.u_bar = bars->u;
+  s->record->weights = s->weight;
   integrator_step_vjp(&in, 1, s->record, x_bar, v_bar, bars->theta, bars->potential, bars->h,
                       s->scratch);
 }

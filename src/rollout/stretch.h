@@ -18,6 +18,7 @@ typedef struct stretch_setting {
   const carom_rollout_options *resting; /* of contacts that last */
   step_record *record;                  /* of one sample */
   step_controls controls;               /* of the sample in this time step */
+  const double *weight;                 /* of the sample in the reverse (step_record.weights) */
   program_log *failures;                /* may be NULL */
   arena *scratch;
 } stretch_setting;
