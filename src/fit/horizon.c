@@ -11,9 +11,9 @@
 /* A round draws a cloud and moves to where it says. It takes FEW trajectories to an unknown, other ones each time, as long
  * as the cloud is wider than what more of them would tell; then twice as many in each round, until all are in. It
  * predicts FIRST_PART of the horizon at first and the whole after GROWING rounds: chaos comes late in a trajectory.
- * CALM_ROUNDS of all that brought nothing end the search, or WHOLE_ROUNDS of all and the work of ROUNDS rounds of few
+ * CALM_ROUNDS of all that brought nothing end the search, or a round of all and the work of ROUNDS rounds of few
  * with a cloud that is no wider than it should be, or MOST_ROUNDS. */
-enum { FEW = 4, GROWING = 4, CALM_ROUNDS = 3, ROUNDS = 12, WHOLE_ROUNDS = 2, MOST_ROUNDS = 20 };
+enum { FEW = 4, GROWING = 4, CALM_ROUNDS = 3, ROUNDS = 12, MOST_ROUNDS = 20 };
 static const double FIRST_PART = 0.4;
 
 static int fewest(const cloud *c) {
@@ -33,9 +33,9 @@ static sight sight_of(const cloud *c, int round) {
 static carom_status search(cloud *c, rng *random, carom_error *error) {
   const double enough = (double)ROUNDS * fewest(c);
   double work = 0, before, after;
-  bool known = false;
-  for (int round = 0, calm = 0, wholes = 0; calm < CALM_ROUNDS && round < MOST_ROUNDS; round++) {
-    if (work >= enough && wholes >= WHOLE_ROUNDS && known && cloud_is_narrow(c)) break;
+  bool known = false, seen_all = false;
+  for (int round = 0, calm = 0; calm < CALM_ROUNDS && round < MOST_ROUNDS; round++) {
+    if (work >= enough && seen_all && known && cloud_is_narrow(c)) break;
     const sight see = sight_of(c, round);
     const bool whole = see.count == c->fit->run_count && round >= GROWING;
     if (known) cloud_narrow(c);
@@ -43,7 +43,7 @@ static carom_status search(cloud *c, rng *random, carom_error *error) {
     if (status == CAROM_OK) status = cloud_round(c, random, &before, &after, &known, error);
     if (status != CAROM_OK) return status;
     calm = whole && after > 0.995 * before ? calm + 1 : 0;
-    wholes += whole;
+    seen_all = seen_all || whole;
     work += see.count;
   }
   return CAROM_OK;
