@@ -9,7 +9,7 @@
 #include "fit/cloud.h"
 
 /* A round draws a cloud and moves to where it says. It takes FEW trajectories to an unknown, other ones each time, as long
- * as the cloud is wider than what more of them would tell; then twice as many in each round, until all are in. It
+ * as the cloud is wider than what more of them would tell; then three times as many in each round, until all are in. It
  * predicts FIRST_PART of the horizon at first and the whole after GROWING rounds: chaos comes late in a trajectory.
  * CALM_ROUNDS of all that brought nothing end the search, or a round of all and the work of ROUNDS rounds of few
  * with a cloud that is no wider than it should be, or MOST_ROUNDS. */
@@ -23,7 +23,7 @@ static int fewest(const cloud *c) {
 
 static sight sight_of(const cloud *c, int round) {
   int all = c->fit->run_count, whole = c->fit->options.horizon, count = fewest(c);
-  for (int k = GROWING; k < round && count < all; k++) count *= 2;
+  for (int k = GROWING; k < round && count < all; k++) count *= 3;
   double part = FIRST_PART + (1 - FIRST_PART) * round / GROWING;
   int horizon = part < 1 ? (int)(part * whole) : whole;
   return (sight){.count = 4 * count > 3 * all ? all : count, .horizon = horizon < 2 ? 2 : horizon};
@@ -85,7 +85,8 @@ static carom_status fill_verdict(cloud *c, carom_error *error) {
     const unknown *u = &c->fit->unknowns.items[j];
     const minimiser *m = &c->fit->minimiser;
     carom_fit_estimate *e = &v->estimates[j];
-    double sd = cloud_deviation(c, j);
+    // what the last round still moved by is not known better than that
+    double sd = hypot(cloud_deviation(c, j), c->q[j] - c->left[j]);
     *e = (carom_fit_estimate){
         .value = unknown_value(u, c->q[j]), .start = u->start, .scene = u->scene};
     snprintf(e->name, sizeof e->name, "%s", u->name);
