@@ -44,7 +44,7 @@ static void test_valleys(void **state) {
   assert_true(tangent_move(&sh->tangent, m->starts + 2 * (size_t)sh->D, z));
   m->gain = 0.5;
   sh->join = 0;
-  assert_int_equal(valley_states(m, &moved, NULL), CAROM_OK);
+  assert_int_equal(valley_states(m, false, &moved, NULL), CAROM_OK);
   assert_true(moved);
   assert_true(fit_cost_at(sh, m->q, m->starts) < least + 0.5);
   const double low = m->low[0], high = m->high[0];
@@ -57,7 +57,7 @@ static void test_valleys(void **state) {
   assert_true(moved);
   for (int round = 0; round < 4; round++) {
     assert_int_equal(minimise(m, NULL), CAROM_OK);
-    assert_int_equal(valley_states(m, &moved, NULL), CAROM_OK);
+    assert_int_equal(valley_states(m, false, &moved, NULL), CAROM_OK);
     assert_int_equal(minimise(m, NULL), CAROM_OK);
     assert_int_equal(valley_properties(m, &moved, NULL), CAROM_OK);
   }

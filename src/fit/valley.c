@@ -169,8 +169,8 @@ static carom_status find_anew(state_descent *d, bool *moved, carom_error *error)
   return status;
 }
 
-carom_status valley_states(minimiser *m, bool *moved, carom_error *error) {
-  const double SUSPECT = 1.5; // deviations
+carom_status valley_states(minimiser *m, bool all, bool *moved, carom_error *error) {
+  const double SUSPECT = all ? -INFINITY : 1.5; // deviations
   state_descent d;
   *moved = false;
   if (!m->sh->free_states || m->sh->join > 0) return CAROM_OK;
