@@ -68,7 +68,8 @@ static void test_valleys(void **state) {
   simulated_free(&s);
 }
 
-/* Data of docs/results/fitting.md whose least cost one way out alone leads to. */
+/* Data of docs/results/fitting.md whose least cost one way out alone leads to: within what other valleys beside it
+ * differ by. */
 static void check_least(const char *scene, const char *unknowns, double noise, uint64_t repetition,
                         double least) {
   if (quick()) skip();
@@ -78,7 +79,7 @@ static void check_least(const char *scene, const char *unknowns, double noise, u
   noisy_disturb(&setting, &s.data, noise, repetition);
   carom_fit *fit = fit_known_noise(&s, unknowns, noise);
   fit_run(fit);
-  assert_true(fit->minimiser.cost < least + 0.1);
+  assert_true(fit->minimiser.cost < least + 0.5);
   carom_fit_destroy(fit);
   simulated_free(&s);
 }

@@ -144,7 +144,7 @@ static void set_along(slide *s) {
 /* As far along the edges as the cost falls. */
 static carom_status go(slide *s, bool *moved, carom_error *error) {
   static const double parts[] = {1, 0.6, 0.3, 0.1};
-  const double MARGIN = 0.02, WORTH = 0.02; // deviations; of the cost
+  const double MARGIN = 0.02, LEAST = 0.02; // deviations; of the cost
   const int f = s->d.m->sh->f;
   double cost;
   bool beyond;
@@ -156,25 +156,32 @@ static carom_status go(slide *s, bool *moved, carom_error *error) {
     }
     carom_status status = look(s, s->at, &cost, &beyond, error);
     if (status != CAROM_OK) return status;
-    *moved = cost < s->cost - WORTH;
+    *moved = cost < s->cost - LEAST;
     if (*moved) state_descent_copy(&s->d, s->d.starts, s->d.trial, s->piece);
   }
   return CAROM_OK;
 }
 
+static const double WORTH = 0.2; // of the cost
+
+/* w* of the piece by its derivatives as they were evaluated last; false if it is where it stands. */
+static bool set_centre(slide *s) {
+  const int f = s->d.m->sh->f;
+  const double *axes = state_descent_axes(&s->d, s->piece);
+  for (int k = 0; k < f; k++)
+    s->centre[k] = -vector_dot(axes + k * f, s->d.m->sh->normals[s->piece].gs, f);
+  return 0.5 * vector_dot(s->centre, s->centre, f) > WORTH;
+}
+
 /* One move of the piece, from derivatives there. */
 static carom_status slide_once(slide *s, bool *moved, carom_error *error) {
-  const double WORTH = 0.2; // of the cost
   state_descent *d = &s->d;
   const int f = d->m->sh->f;
   bool there, found = true;
   *moved = false;
   carom_status status = state_descent_evaluate(d, d->starts, &s->piece, 1, true, &there, error);
-  if (status != CAROM_OK || !there) return status;
+  if (status != CAROM_OK || !there || !set_centre(s)) return status;
   s->cost = d->m->sh->piece_cost[s->piece];
-  const double *axes = state_descent_axes(d, s->piece);
-  for (int k = 0; k < f; k++)
-    s->centre[k] = -vector_dot(axes + k * f, d->m->sh->normals[s->piece].gs, f);
   s->normal_count = 0;
   set_along(s);
   while (status == CAROM_OK && s->normal_count < MOST_NORMALS && found && !*moved &&
@@ -207,10 +214,16 @@ static carom_status slide_piece(slide *s, bool *moved, carom_error *error) {
 static carom_status search(slide *s, bool *moved, carom_error *error) {
   state_descent *d = &s->d;
   const shooting *sh = d->m->sh;
+  double cost;
   memcpy(d->starts, d->m->starts, sizeof(double) * (size_t)sh->piece_count * 2 * (size_t)sh->D);
-  carom_status status = CAROM_OK;
-  for (int i = 0; i < sh->piece_count && status == CAROM_OK; i++) {
-    s->piece = i;
+  carom_status status =
+      shooting_evaluate(d->m->sh, d->m->q, d->starts, NULL, 0, true, &cost, error);
+  if (status != CAROM_OK || isinf(cost)) return status;
+  d->suspect_count = 0;
+  for (s->piece = 0; s->piece < sh->piece_count; s->piece++)
+    if (set_centre(s)) d->suspects[d->suspect_count++] = s->piece;
+  for (int k = 0; k < d->suspect_count && status == CAROM_OK; k++) {
+    s->piece = d->suspects[k];
     status = slide_piece(s, moved, error);
   }
   return status;

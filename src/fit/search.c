@@ -105,7 +105,7 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
 
 /* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. */
 static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 4, SCATTERED = 3, CLOSE_ROUNDS = 10, ENOUGH = 2 };
+  enum { ROUNDS = 4, SCATTERED = 6, CLOSE_ROUNDS = 10, ENOUGH = 2 };
   minimiser *m = &fit->minimiser;
   carom_status status = CAROM_OK;
   bool moved = true;
