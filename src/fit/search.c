@@ -105,7 +105,7 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
 
 /* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. */
 static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 4, SCATTERED = 6, CLOSE_ROUNDS = 10, ENOUGH = 2 };
+  enum { ROUNDS = 4, CLOSE_ROUNDS = 10, ENOUGH = 2 };
   minimiser *m = &fit->minimiser;
   carom_status status = CAROM_OK;
   bool moved = true;
@@ -117,8 +117,6 @@ static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_err
     moved = moved || states_moved;
     if (status == CAROM_OK && !moved) status = steep_search(m, &moved, error);
     if (status == CAROM_OK && !moved) status = outvote_search(m, &moved, error);
-    for (int k = 0; k < SCATTERED && !moved && status == CAROM_OK; k++)
-      status = valley_scatter(m, SCATTERED * round + k, &moved, error);
     if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
   }
   int in_vain = 0;

@@ -143,27 +143,23 @@ static carom_status follow(state_descent *d, bool all, int known, carom_error *e
   return status == CAROM_OK ? state_descent_run(d, STEPS, error) : status;
 }
 
-static int longest_suspect(const state_descent *d) {
-  const shooting *sh = d->m->sh;
-  int most = 0;
+static carom_status find_anew(state_descent *d, bool *moved, carom_error *error) {
+  enum { GROWTH = 2, MANY = 15 };
+  minimiser *m = d->m;
+  shooting *sh = m->sh;
+  const int horizon = sh->horizon;
+  int most = 0, next = GROWTH;
   for (int k = 0; k < d->suspect_count; k++) {
     int count = sh->pieces[d->suspects[k]].count;
     most = count > most ? count : most;
   }
-  return most < sh->horizon ? most : sh->horizon;
-}
-
-/* The suspects from d->starts, which fit `known` states, on to all of them; those that cost less than they did stay there. */
-static carom_status extend(state_descent *d, int known, bool *moved, carom_error *error) {
-  enum { GROWTH = 2, MANY = 15 };
-  shooting *sh = d->m->sh;
-  const int horizon = sh->horizon, most = longest_suspect(d);
-  int next = GROWTH;
+  most = most < horizon ? most : horizon;
   carom_status status = CAROM_OK;
-  for (int states = known + GROWTH; states < most && status == CAROM_OK; states += GROWTH) {
+  shooting_measured_starts(sh, m->q, d->starts);
+  for (int states = GROWTH; states < most && status == CAROM_OK; states += GROWTH) {
     sh->horizon = states;
-    while (next < states) next *= 2;
     status = follow(d, states == next, states > GROWTH ? states - GROWTH : 1, error);
+    if (states == next) next *= 2;
   }
   sh->horizon = horizon;
   if (status == CAROM_OK) status = follow(d, true, most > GROWTH ? most - GROWTH : 1, error);
@@ -173,43 +169,9 @@ static carom_status extend(state_descent *d, int known, bool *moved, carom_error
   return status;
 }
 
-static carom_status find_anew(state_descent *d, bool *moved, carom_error *error) {
-  shooting_measured_starts(d->m->sh, d->m->q, d->starts);
-  return extend(d, 0, moved, error);
-}
-
-/* First states as a part of the horizon leaves them open, and on from there. */
-static carom_status scatter(state_descent *d, int round, bool *moved, carom_error *error) {
-  static const double parts[] = {0.5, 0.75, 0.25};
-  enum { PARTS = sizeof parts / sizeof parts[0] };
-  shooting *sh = d->m->sh;
-  const int horizon = sh->horizon,
-            known = 2 * (int)(0.5 * parts[round % PARTS] * longest_suspect(d));
-  bool there;
-  rng random;
-  rng_seed(&random, 31, (uint64_t)round);
-  list_suspects(d);
-  if (known < 2) return CAROM_OK;
-  memcpy(d->anchor, d->m->starts, sizeof(double) * (size_t)sh->piece_count * 2 * (size_t)sh->D);
-  sh->horizon = known;
-  carom_status status =
-      state_descent_evaluate(d, d->anchor, d->pieces, d->count, true, &there, error);
-  sh->horizon = horizon;
-  if (status != CAROM_OK || !there) return status;
-  for (int k = 0; k < d->count; k++) {
-    const int i = d->pieces[k];
-    state_descent_axes(d, i);
-    if (!draw_state(d, i, &random)) state_descent_copy(d, d->trial, d->anchor, i);
-    state_descent_copy(d, d->starts, d->trial, i);
-  }
-  return extend(d, known, moved, error);
-}
-
-typedef enum first_states { FROM_MEASURED, FROM_SCATTERED } first_states;
-
 /* First states of the pieces that cost more than `deviations` above the usual; of one piece alone where `only` is not -1. */
-static carom_status find_states(minimiser *m, double deviations, int only, first_states from,
-                                int round, bool *moved, carom_error *error) {
+static carom_status find_states(minimiser *m, double deviations, int only, bool *moved,
+                                carom_error *error) {
   state_descent d;
   *moved = false;
   if (!m->sh->free_states || m->sh->join > 0) return CAROM_OK;
@@ -223,7 +185,7 @@ static carom_status find_states(minimiser *m, double deviations, int only, first
       d.suspects[0] = only;
       d.suspect_count = 1;
     }
-    status = from == FROM_MEASURED ? find_anew(&d, moved, error) : scatter(&d, round, moved, error);
+    status = find_anew(&d, moved, error);
   }
   state_descent_free(&d);
   return status;
@@ -231,15 +193,11 @@ static carom_status find_states(minimiser *m, double deviations, int only, first
 
 carom_status valley_states(minimiser *m, bool all, bool *moved, carom_error *error) {
   const double SUSPECT = 1.5; // deviations
-  return find_states(m, all ? -INFINITY : SUSPECT, -1, FROM_MEASURED, 0, moved, error);
+  return find_states(m, all ? -INFINITY : SUSPECT, -1, moved, error);
 }
 
 carom_status valley_piece(minimiser *m, int index, bool *moved, carom_error *error) {
-  return find_states(m, -INFINITY, index, FROM_MEASURED, 0, moved, error);
-}
-
-carom_status valley_scatter(minimiser *m, int round, bool *moved, carom_error *error) {
-  return find_states(m, -INFINITY, -1, FROM_SCATTERED, round, moved, error);
+  return find_states(m, -INFINITY, index, moved, error);
 }
 
 /* ---- properties ------------------------------------------------------------------------------ */

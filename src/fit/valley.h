@@ -21,10 +21,6 @@ carom_status valley_states(minimiser *m, bool all, bool *moved, carom_error *err
 /* The same of one piece. */
 carom_status valley_piece(minimiser *m, int index, bool *moved, carom_error *error);
 
-/* The same from first states as a part of the horizon leaves them open, for all pieces: later impacts may come in another
- * order than they do. Every round draws others. */
-carom_status valley_scatter(minimiser *m, int round, bool *moved, carom_error *error);
-
 /* `moved` tells whether the cost fell by more than m->gain. Nothing is tried where there are more than six such
  * properties: it is dear. */
 carom_status valley_properties(minimiser *m, bool *moved, carom_error *error);
