@@ -13,17 +13,16 @@
 #include "fit/steep.h"
 #include "fit/valley.h"
 
-enum { SHORT_PIECE = 10 };
-
-static int short_length(const carom_fit *fit) {
+int search_length(const carom_fit *fit) {
+  enum { SHORT_PIECE = 10 };
   return fit->options.piece < SHORT_PIECE ? fit->options.piece : SHORT_PIECE;
 }
 
-int search_length(const carom_fit *fit) {
-  enum { SHORTEST = 2, MOST_PIECES = 5000 };
+int search_shortest(const carom_fit *fit) {
+  enum { SHORTEST = 2, MOST_PIECES = 5000 /* they need memory */ };
   const int last = fit->run_count - 1, states = fit->run_first[last] + fit->run_states[last];
-  const int length = states / MOST_PIECES + 1;
-  return length < SHORTEST ? SHORTEST : length < short_length(fit) ? length : short_length(fit);
+  const int length = states / MOST_PIECES + 1, most = search_length(fit);
+  return length < SHORTEST ? SHORTEST : length < most ? length : most;
 }
 
 // whether a channel's noise is more than so many times what rounding leaves
@@ -169,9 +168,9 @@ static carom_status grow(carom_fit *fit, const bool *estimate, int growth, carom
  * order; then those of ten states, whose first states are free, so that noise does not bias anything. */
 static carom_status fit_short(carom_fit *fit, const bool *estimate, carom_error *error) {
   bool moved;
-  carom_status status = shooting_recut(&fit->shooting, search_length(fit), error);
+  carom_status status = shooting_recut(&fit->shooting, search_shortest(fit), error);
   if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
-  if (status == CAROM_OK) status = begin_free(fit, short_length(fit), error);
+  if (status == CAROM_OK) status = begin_free(fit, search_length(fit), error);
   if (status == CAROM_OK) status = valley_states(&fit->minimiser, true, &moved, error);
   return status == CAROM_OK ? settle(fit, estimate, 2, error) : status;
 }
@@ -205,11 +204,12 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, c
 
 /* First states free; where what is left is not noise, again with shorter steps, from there. */
 static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { SHORT = 4 };
+  enum { LONG = 10, SHORT = 4 };
+  const bool search = fit->options.search;
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
-  carom_status status = fit_short(fit, estimate, error);
-  if (status == CAROM_OK) status = fit_free(fit, estimate, 0, error);
+  carom_status status = search ? fit_short(fit, estimate, error) : CAROM_OK;
+  if (status == CAROM_OK) status = fit_free(fit, estimate, search ? 0 : LONG, error);
   if (status != CAROM_OK || m->cost <= MISFIT * (double)fit_numbers(fit)) return status;
   double before = fit_log_likelihood(fit), noise[CAROM_CHANNEL_COUNT];
   size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
@@ -248,7 +248,7 @@ static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error 
     memcpy(kept + p, m->starts, sizeof(double) * states);
     memcpy(noise, sh->noise, sizeof noise);
     memcpy(struck, sh->struck, all);
-    status = shooting_recut(sh, short_length(fit), error);
+    status = shooting_recut(sh, search_length(fit), error);
   }
   if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
   if (status == CAROM_OK && !is_exact(fit)) {
@@ -265,7 +265,7 @@ static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error 
 }
 
 carom_status search_run(carom_fit *fit, const bool *estimate, carom_error *error) {
-  carom_status status = shooting_recut(&fit->shooting, short_length(fit), error);
+  carom_status status = shooting_recut(&fit->shooting, search_length(fit), error);
   if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
   if (status == CAROM_OK && fit->options.free_states && !is_exact(fit))
     status = fit_states(fit, estimate, error);
