@@ -83,7 +83,7 @@ static carom_status begin(carom_fit *fit, const carom_trajectories *given, const
   if (status != CAROM_OK) return status;
   status = shooting_init(&fit->shooting, fit->system, &fit->unknowns, &fit->simulation, fit->data,
                          fit->clean, fit->run_count, fit->run_first, fit->run_states,
-                         search_length(fit), error);
+                         search_shortest(fit), error);
   if (status != CAROM_OK) return status;
   fit_measure_scales(fit);
   fit->shooting.huber = fit->options.huber;
@@ -292,7 +292,8 @@ static void run_horizon(task *t, const bool *estimate) {
   carom_fit *fit = t->fit;
   shooting *sh = &fit->shooting;
   sh->free_states = false;
-  t->status = horizon_fit(fit, t->error);
+  t->status = shooting_recut(sh, search_length(fit), t->error);
+  if (t->status == CAROM_OK) t->status = horizon_fit(fit, t->error);
   for (int pass = 0; pass < 2 && t->status == CAROM_OK; pass++) {
     double *cost = &fit->minimiser.cost;
     t->status = shooting_evaluate(sh, fit->minimiser.q, fit->minimiser.starts, NULL, 0, false, cost,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/size.h"
+#include "fit/stride.h"
 #include "learn/motion.h"
 #include "system/system.h"
 
@@ -27,14 +28,20 @@ carom_status minimiser_init(minimiser *m, shooting *sh, const carom_fit_options 
   m->bests = m->ends + states;
   m->totals = size_allocate_zero(3 * (size_t)sh->piece_count + p, sizeof(double));
   m->rivals = size_allocate(MOST_RIVALS * (1 + p), sizeof(double));
+  m->share_starts =
+      size_allocate(states + 3 * (size_t)sh->piece_count + (size_t)sh->f, sizeof(double));
   if (m->q == NULL || m->starts == NULL || m->dz == NULL || m->subset == NULL || m->ends == NULL ||
-      m->totals == NULL || m->rivals == NULL)
+      m->totals == NULL || m->rivals == NULL || m->share_starts == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d pieces", sh->piece_count);
   m->low = m->q + p;
   m->high = m->low + p;
   m->trial_q = m->high + p;
   m->dq = m->trial_q + p;
   m->trial_starts = m->starts + states;
+  m->piece_costs = m->share_starts + states;
+  m->share_best = m->piece_costs + sh->piece_count;
+  m->share_taken = m->share_best + sh->piece_count;
+  m->share_z = m->share_taken + sh->piece_count;
   for (int j = 0; j < sh->p; j++) {
     const unknown *u = &sh->unknowns->items[j];
     m->q[j] = unknown_coordinate(u, u->start);
@@ -53,6 +60,7 @@ void minimiser_free(minimiser *m) {
   free(m->ends);
   free(m->totals);
   free(m->rivals);
+  free(m->share_starts);
 }
 
 /* ---- Levenberg and Marquardt ----------------------------------------------------------------- */
@@ -114,6 +122,7 @@ static carom_status step(minimiser *m, double *damping, double *fall, carom_erro
     if (take_step(m)) {
       carom_status status =
           shooting_evaluate(m->sh, m->trial_q, m->trial_starts, NULL, 0, false, &cost, error);
+      if (status == CAROM_OK) status = stride_shorten(m, &cost, &predicted, error);
       if (status != CAROM_OK) return status;
     }
     if (!(cost < m->cost)) {
@@ -144,6 +153,7 @@ carom_status minimise(minimiser *m, carom_error *error) {
                              "the motion cannot be computed from the measured states with the "
                              "present values; begin with others (:start=X)");
     before = m->cost = cost;
+    memcpy(m->piece_costs, m->sh->piece_cost, sizeof(double) * (size_t)m->sh->piece_count);
     status = step(m, &damping, &fall, error);
     if (status != CAROM_OK) return status;
     bool little = fall <= m->tolerance * before;

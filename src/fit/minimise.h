@@ -29,6 +29,8 @@ typedef struct minimiser {
   int *subset;
   double *ends, *bests; /* [piece_count][2 D] scratch of searches */
   double *totals;       /* [piece_count] */
+  double *piece_costs;  /* [piece_count] where a step begins */
+  double *share_starts, *share_best, *share_taken, *share_z; /* scratch of fit/stride.h */
 } minimiser;
 
 carom_status minimiser_init(minimiser *m, shooting *sh, const carom_fit_options *options,

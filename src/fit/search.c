@@ -8,12 +8,21 @@
 #include "base/error.h"
 #include "base/size.h"
 #include "fit/draws.h"
+#include "fit/edge.h"
+#include "fit/outvote.h"
 #include "fit/steep.h"
 #include "fit/valley.h"
 
 int search_length(const carom_fit *fit) {
   enum { SHORT_PIECE = 10 };
   return fit->options.piece < SHORT_PIECE ? fit->options.piece : SHORT_PIECE;
+}
+
+int search_shortest(const carom_fit *fit) {
+  enum { SHORTEST = 2, MOST_PIECES = 5000 /* they need memory */ };
+  const int last = fit->run_count - 1, states = fit->run_first[last] + fit->run_states[last];
+  const int length = states / MOST_PIECES + 1, most = search_length(fit);
+  return length < SHORTEST ? SHORTEST : length < most ? length : most;
 }
 
 // whether a channel's noise is more than so many times what rounding leaves
@@ -101,26 +110,28 @@ static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_err
   bool moved = true;
   for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
     bool states_moved = false;
-    status = valley_states(m, &states_moved, error);
+    status = valley_states(m, false, &states_moved, error);
     if (status == CAROM_OK && states_moved) status = minimise(m, error);
     if (status == CAROM_OK) status = valley_properties(m, &moved, error);
     moved = moved || states_moved;
     if (status == CAROM_OK && !moved) status = steep_search(m, &moved, error);
+    if (status == CAROM_OK && !moved) status = outvote_search(m, &moved, error);
     if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
   }
   int in_vain = 0;
   for (int round = 0; round < CLOSE_ROUNDS && in_vain < ENOUGH && status == CAROM_OK; round++) {
-    status = draws_search(m, round, &moved, error);
+    bool slid = false;
+    status = edge_search(m, &slid, error);
+    if (status == CAROM_OK && slid) status = minimise(m, error);
+    if (status == CAROM_OK) status = draws_search(m, round, &moved, error);
     if (status == CAROM_OK && moved) status = minimise(m, error);
     in_vain = moved ? 0 : in_vain + 1;
   }
   return status;
 }
 
-/* First states free. Pieces are fitted from their first states on to the next, and the next: what is known of a first
- * state by the states near it is good enough to predict a few more, and contacts happen as they should. */
-static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
-  enum { ROUNDS = 6 };
+/* Pieces of about `length` states with free first states, which begin where they were measured. */
+static carom_status begin_free(carom_fit *fit, int length, carom_error *error) {
   const double ROUGH = 1e-4, WORTH = 0.5; // of the cost, which is a logarithm of likelihood
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
@@ -128,20 +139,52 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, c
   sh->note_felt = true;
   carom_status status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, false, &cost, error);
   sh->note_felt = false;
-  if (status == CAROM_OK) status = shooting_recut(sh, fit->options.piece, error);
+  if (status == CAROM_OK) status = shooting_recut(sh, length, error);
   sh->free_states = true;
   sh->join = 0;
   shooting_measured_starts(sh, m->q, m->starts);
-  int most = longest_piece(sh);
   m->gain = WORTH;
   m->rival_count = 0;
   m->coarse = true;
   m->tolerance = ROUGH;
+  return status;
+}
+
+/* Pieces are fitted from their first states on to the next `growth` states, and the next: what is known of a first state
+ * by the states near it is good enough to predict a few more, and contacts happen as they should. */
+static carom_status grow(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
+  shooting *sh = &fit->shooting;
+  const int most = longest_piece(sh);
+  carom_status status = CAROM_OK;
   for (int states = growth; status == CAROM_OK && states < most; states += growth) {
     sh->horizon = states;
     status = settle(fit, estimate, 2, error);
   }
   sh->horizon = INT_MAX;
+  return status;
+}
+
+/* Unknowns of noisy data by short pieces of all of it: the shortest have one impact each at most, so that nothing can come in another
+ * order; then those of ten states, whose first states are free, so that noise does not bias anything. */
+static carom_status fit_short(carom_fit *fit, const bool *estimate, carom_error *error) {
+  bool moved;
+  carom_status status = shooting_recut(&fit->shooting, search_shortest(fit), error);
+  if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
+  if (status == CAROM_OK) status = begin_free(fit, search_length(fit), error);
+  if (status == CAROM_OK) status = valley_states(&fit->minimiser, true, &moved, error);
+  return status == CAROM_OK ? settle(fit, estimate, 2, error) : status;
+}
+
+/* First states free; they are found with the unknowns held, or with all that grows where `growth` is not 0. */
+static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
+  enum { ROUNDS = 6 };
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  bool moved;
+  carom_status status = begin_free(fit, fit->options.piece, error);
+  if (status == CAROM_OK)
+    status =
+        growth > 0 ? grow(fit, estimate, growth, error) : valley_states(m, true, &moved, error);
   if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
   if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
   // joins from soft to what was asked for
@@ -162,9 +205,11 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, c
 /* First states free; where what is left is not noise, again with shorter steps, from there. */
 static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error *error) {
   enum { LONG = 10, SHORT = 4 };
+  const bool search = fit->options.search;
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
-  carom_status status = fit_free(fit, estimate, LONG, error);
+  carom_status status = search ? fit_short(fit, estimate, error) : CAROM_OK;
+  if (status == CAROM_OK) status = fit_free(fit, estimate, search ? 0 : LONG, error);
   if (status != CAROM_OK || m->cost <= MISFIT * (double)fit_numbers(fit)) return status;
   double before = fit_log_likelihood(fit), noise[CAROM_CHANNEL_COUNT];
   size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;

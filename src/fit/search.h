@@ -5,8 +5,9 @@
 
 #include "fit/fit.h"
 
-/* States of pieces that begin where they were measured. */
+/* States of pieces that begin where they were measured; of the shortest that a search cuts. */
 int search_length(const carom_fit *fit);
+int search_shortest(const carom_fit *fit);
 
 /* Leaves unknowns, first states and pieces where the cost is least, with the noise of the channels that are to be
  * estimated. */

@@ -169,19 +169,35 @@ static carom_status find_anew(state_descent *d, bool *moved, carom_error *error)
   return status;
 }
 
-carom_status valley_states(minimiser *m, bool *moved, carom_error *error) {
-  const double SUSPECT = 1.5; // deviations
+/* First states of the pieces that cost more than `deviations` above the usual; of one piece alone where `only` is not -1. */
+static carom_status find_states(minimiser *m, double deviations, int only, bool *moved,
+                                carom_error *error) {
   state_descent d;
   *moved = false;
   if (!m->sh->free_states || m->sh->join > 0) return CAROM_OK;
   carom_status status =
       state_descent_make(&d, m)
-          ? state_descent_find_suspects(&d, SUSPECT, error)
+          ? state_descent_find_suspects(&d, deviations, error)
           : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for first states of %d pieces",
                       m->sh->piece_count);
-  if (status == CAROM_OK && d.suspect_count > 0) status = find_anew(&d, moved, error);
+  if (status == CAROM_OK && d.suspect_count > 0) {
+    if (only >= 0) {
+      d.suspects[0] = only;
+      d.suspect_count = 1;
+    }
+    status = find_anew(&d, moved, error);
+  }
   state_descent_free(&d);
   return status;
+}
+
+carom_status valley_states(minimiser *m, bool all, bool *moved, carom_error *error) {
+  const double SUSPECT = 1.5; // deviations
+  return find_states(m, all ? -INFINITY : SUSPECT, -1, moved, error);
+}
+
+carom_status valley_piece(minimiser *m, int index, bool *moved, carom_error *error) {
+  return find_states(m, -INFINITY, index, moved, error);
 }
 
 /* ---- properties ------------------------------------------------------------------------------ */

@@ -15,8 +15,11 @@
 
 #include "fit/minimise.h"
 
-/* `moved` tells whether a piece found a better first state. Only for pieces without joins. */
-carom_status valley_states(minimiser *m, bool *moved, carom_error *error);
+/* `moved` tells whether a piece found a better first state; `all` pieces look for one. Only for pieces without joins. */
+carom_status valley_states(minimiser *m, bool all, bool *moved, carom_error *error);
+
+/* The same of one piece. */
+carom_status valley_piece(minimiser *m, int index, bool *moved, carom_error *error);
 
 /* `moved` tells whether the cost fell by more than m->gain. Nothing is tried where there are more than six such
  * properties: it is dear. */
