@@ -347,10 +347,14 @@ static carom_status move(cloud *c, double *loss, carom_error *error) {
   dense_solve(p, c->factor, c->step);
   double longest = 1;
   for (int j = 0; j < p; j++) longest = fmax(longest, fabs(c->step[j]) / 3);
+  bool fell = false;
   for (size_t k = 0; k < sizeof parts / sizeof parts[0] && status == CAROM_OK; k++) {
+    const double before = *loss;
     for (int j = 0; j < p; j++)
       c->trial[j] = bounded(c, j, c->q[j] + parts[k] / longest * c->step[j] * c->spread[j]);
     status = attempt(c, c->trial, loss, error);
+    if (fell && !(*loss < before)) break; // the part before was the right one
+    fell = *loss < before;
   }
   memcpy(c->q, c->best, sizeof(double) * (size_t)p);
   return status;

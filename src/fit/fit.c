@@ -287,21 +287,33 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
   return status;
 }
 
+/* Noise is that of residuals; so many pieces, from all over the data, tell it well enough. */
+static carom_status estimate_noise(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ENOUGH = 500 };
+  shooting *sh = &fit->shooting;
+  minimiser *m = &fit->minimiser;
+  const int every = (sh->piece_count + ENOUGH - 1) / ENOUGH;
+  int count = 0;
+  for (int i = 0; i < sh->piece_count; i += every) m->subset[count++] = i;
+  carom_status status =
+      shooting_evaluate(sh, m->q, m->starts, m->subset, count, false, &m->cost, error);
+  for (int c = 0; c < CAROM_CHANNEL_COUNT && status == CAROM_OK; c++)
+    if (estimate[c] && sh->sums.count[c] > 0)
+      sh->noise[c] = fmax(fit->floor[c], sqrt(sh->sums.square[c] / (double)sh->sums.count[c]));
+  return status;
+}
+
 /* Unknowns by long predictions; residuals of pieces are those of states predicted from the measured ones. */
 static void run_horizon(task *t, const bool *estimate) {
   carom_fit *fit = t->fit;
   shooting *sh = &fit->shooting;
+  minimiser *m = &fit->minimiser;
   sh->free_states = false;
   t->status = shooting_recut(sh, search_length(fit), t->error);
   if (t->status == CAROM_OK) t->status = horizon_fit(fit, t->error);
-  for (int pass = 0; pass < 2 && t->status == CAROM_OK; pass++) {
-    double *cost = &fit->minimiser.cost;
-    t->status = shooting_evaluate(sh, fit->minimiser.q, fit->minimiser.starts, NULL, 0, false, cost,
-                                  t->error);
-    for (int c = 0; c < CAROM_CHANNEL_COUNT && pass == 0; c++)
-      if (estimate[c] && sh->sums.count[c] > 0)
-        sh->noise[c] = fmax(fit->floor[c], sqrt(sh->sums.square[c] / (double)sh->sums.count[c]));
-  }
+  if (t->status == CAROM_OK) t->status = estimate_noise(fit, estimate, t->error);
+  if (t->status == CAROM_OK)
+    t->status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, false, &m->cost, t->error);
   if (t->status == CAROM_OK) t->status = set_result(fit, estimate, t->error);
 }
 
