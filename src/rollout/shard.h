@@ -34,12 +34,11 @@ typedef struct batch_states {
   uint8_t *contacts;
 } batch_states;
 
-/* Cotangents of the trajectories, and where those of the initial states and controls go; each may be
- * NULL. */
+/* Cotangents of the trajectories, how much each sample counts in those of what moves it between contacts
+ * (step_record.weights), and where those of the initial states and controls go; each may be NULL. */
 typedef struct batch_cotangents {
   const double *x, *v;
-  const double *
-      weights; /* [batch] of samples in cotangents of what moves them between contacts (step_record.weights) */
+  const double *weights; /* [batch] */
   double *x0, *v0;
   double *u;
 } batch_cotangents;
