@@ -103,8 +103,8 @@ static void test_short_pieces(void **state) {
   check_least(7, 1430.68);
 }
 
-/* Unknowns are held while first states are found: short horizons do not feel a mass, whose prior would take it back to where it
- * began, and 4900 more. */
+/* A fit that ended 4900 higher when unknowns moved while first states were found, until outvoting led there as well: guards
+ * that one of both does. */
 static void test_held_unknowns(void **state) {
   (void)state;
   check_least(60, 1466.83);
