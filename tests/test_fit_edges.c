@@ -103,8 +103,8 @@ static void test_short_pieces(void **state) {
   check_least(7, 1430.68);
 }
 
-/* A fit that ended 4900 higher when unknowns moved while first states were found, until outvoting led there as well: guards
- * that one of both does. */
+/* A fit that ended 4900 higher when unknowns moved while first states were found. Something else of the search leads there as
+ * well by now: this guards the end, not the way. */
 static void test_held_unknowns(void **state) {
   (void)state;
   check_least(60, 1466.83);
