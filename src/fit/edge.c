@@ -13,6 +13,7 @@ enum { MOST_NORMALS = 4 };
 
 /* One piece at an edge. Directions are of w, deviations of its first state along the principal axes. */
 typedef struct slide {
+  minimiser *m;
   state_descent d;
   int piece;
   double cost;             /* where it stands */
@@ -25,8 +26,8 @@ typedef struct slide {
 
 static bool slide_make(slide *s, minimiser *m) {
   const size_t f = (size_t)m->sh->f;
-  *s = (slide){0};
-  if (!state_descent_make(&s->d, m)) return false;
+  *s = (slide){.m = m};
+  if (!state_descent_make(&s->d, m->sh, m->q)) return false;
   s->centre = size_allocate((5 + MOST_NORMALS) * f, sizeof(double));
   if (s->centre == NULL) return false;
   s->along = s->centre + f;
@@ -47,7 +48,7 @@ static carom_status look(slide *s, const double *w, double *cost, bool *beyond,
                          carom_error *error) {
   const double JUMP = 4; // of the cost
   state_descent *d = &s->d;
-  shooting *sh = d->m->sh;
+  shooting *sh = d->sh;
   const int f = sh->f;
   const double *axes = d->axes + (size_t)s->piece * (size_t)(f * f);
   double rise = 0;
@@ -72,7 +73,7 @@ static carom_status look(slide *s, const double *w, double *cost, bool *beyond,
 static carom_status distance(slide *s, const double *from, const double *ray, double most,
                              double *t, carom_error *error) {
   enum { HALVINGS = 9 };
-  const int f = s->d.m->sh->f;
+  const int f = s->d.sh->f;
   double inside = 0, outside = most, cost;
   bool beyond;
   for (int step = 0; step <= HALVINGS; step++) {
@@ -95,7 +96,7 @@ static carom_status find_normal(slide *s, bool *found, carom_error *error) {
   static const double before[] = {0.3, 0.1, 0.03, 0.01}; // deviations: another edge may be behind
   enum { BEFORE = sizeof before / sizeof before[0] };
   const double SLANT = 0.5, FAR = 4; // of a ray; times the distance
-  const int f = s->d.m->sh->f;
+  const int f = s->d.sh->f;
   const double length = sqrt(vector_dot(s->along, s->along, f));
   double *n = s->normals + s->normal_count * f, *from = s->from, *ray = s->ray, reach, cost;
   bool beyond = true;
@@ -133,7 +134,7 @@ static carom_status find_normal(slide *s, bool *found, carom_error *error) {
 
 /* What is left of the way to w* beside the edges, a bit before them. */
 static void set_along(slide *s) {
-  const int f = s->d.m->sh->f;
+  const int f = s->d.sh->f;
   memcpy(s->along, s->centre, sizeof(double) * (size_t)f);
   for (int i = 0; i < s->normal_count; i++) {
     const double *n = s->normals + i * f, part = vector_dot(s->along, n, f);
@@ -145,7 +146,7 @@ static void set_along(slide *s) {
 static carom_status go(slide *s, bool *moved, carom_error *error) {
   static const double parts[] = {1, 0.6, 0.3, 0.1};
   const double MARGIN = 0.02, LEAST = 0.02; // deviations; of the cost
-  const int f = s->d.m->sh->f;
+  const int f = s->d.sh->f;
   double cost;
   bool beyond;
   *moved = false;
@@ -166,22 +167,22 @@ static const double WORTH = 0.2; // of the cost
 
 /* w* of the piece by its derivatives as they were evaluated last; false if it is where it stands. */
 static bool set_centre(slide *s) {
-  const int f = s->d.m->sh->f;
+  const int f = s->d.sh->f;
   const double *axes = state_descent_axes(&s->d, s->piece);
   for (int k = 0; k < f; k++)
-    s->centre[k] = -vector_dot(axes + k * f, s->d.m->sh->normals[s->piece].gs, f);
+    s->centre[k] = -vector_dot(axes + k * f, s->d.sh->normals[s->piece].gs, f);
   return 0.5 * vector_dot(s->centre, s->centre, f) > WORTH;
 }
 
 /* One move of the piece, from derivatives there. */
 static carom_status slide_once(slide *s, bool *moved, carom_error *error) {
   state_descent *d = &s->d;
-  const int f = d->m->sh->f;
+  const int f = d->sh->f;
   bool there, found = true;
   *moved = false;
   carom_status status = state_descent_evaluate(d, d->starts, &s->piece, 1, true, &there, error);
   if (status != CAROM_OK || !there || !set_centre(s)) return status;
-  s->cost = d->m->sh->piece_cost[s->piece];
+  s->cost = d->sh->piece_cost[s->piece];
   s->normal_count = 0;
   set_along(s);
   while (status == CAROM_OK && s->normal_count < MOST_NORMALS && found && !*moved &&
@@ -207,17 +208,16 @@ static carom_status slide_piece(slide *s, bool *moved, carom_error *error) {
     better = true;
   }
   *moved = *moved || better;
-  if (better) state_descent_copy(d, d->m->starts, d->starts, s->piece);
+  if (better) state_descent_copy(d, s->m->starts, d->starts, s->piece);
   return status;
 }
 
 static carom_status search(slide *s, bool *moved, carom_error *error) {
   state_descent *d = &s->d;
-  const shooting *sh = d->m->sh;
+  const shooting *sh = d->sh;
   double cost;
-  memcpy(d->starts, d->m->starts, sizeof(double) * (size_t)sh->piece_count * 2 * (size_t)sh->D);
-  carom_status status =
-      shooting_evaluate(d->m->sh, d->m->q, d->starts, NULL, 0, true, &cost, error);
+  memcpy(d->starts, s->m->starts, sizeof(double) * (size_t)sh->piece_count * 2 * (size_t)sh->D);
+  carom_status status = shooting_evaluate(d->sh, d->q, d->starts, NULL, 0, true, &cost, error);
   if (status != CAROM_OK || isinf(cost)) return status;
   d->suspect_count = 0;
   for (s->piece = 0; s->piece < sh->piece_count; s->piece++)

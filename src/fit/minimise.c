@@ -28,8 +28,9 @@ carom_status minimiser_init(minimiser *m, shooting *sh, const carom_fit_options 
   m->bests = m->ends + states;
   m->totals = size_allocate_zero(3 * (size_t)sh->piece_count + p, sizeof(double));
   m->rivals = size_allocate(MOST_RIVALS * (1 + p), sizeof(double));
-  m->share_starts =
-      size_allocate(states + 3 * (size_t)sh->piece_count + (size_t)sh->f, sizeof(double));
+  m->share_starts = size_allocate(states + 3 * (size_t)sh->piece_count + (size_t)sh->f +
+                                      MOST_SCATTERED * (size_t)sh->f * (size_t)sh->f,
+                                  sizeof(double));
   if (m->q == NULL || m->starts == NULL || m->dz == NULL || m->subset == NULL || m->ends == NULL ||
       m->totals == NULL || m->rivals == NULL || m->share_starts == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d pieces", sh->piece_count);
@@ -42,6 +43,7 @@ carom_status minimiser_init(minimiser *m, shooting *sh, const carom_fit_options 
   m->share_best = m->piece_costs + sh->piece_count;
   m->share_taken = m->share_best + sh->piece_count;
   m->share_z = m->share_taken + sh->piece_count;
+  m->share_factors = m->share_z + sh->f;
   for (int j = 0; j < sh->p; j++) {
     const unknown *u = &sh->unknowns->items[j];
     m->q[j] = unknown_coordinate(u, u->start);
@@ -102,8 +104,7 @@ static void accept(minimiser *m, double cost) {
   m->cost = cost;
 }
 
-static carom_status report(minimiser *m, carom_error *error) {
-  m->iterations++;
+carom_status minimise_go_on(const minimiser *m, carom_error *error) {
   if (m->progress == NULL || m->progress(m->progress_user, m->iterations, 0)) return CAROM_OK;
   return error_set(error, CAROM_INTERRUPTED, "stopped after %d iterations", m->iterations);
 }
@@ -144,7 +145,8 @@ carom_status minimise(minimiser *m, carom_error *error) {
   for (int k = 0; k < m->most; k++) {
     double cost, before = m->cost, fall;
     carom_status status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &cost, error);
-    if (status == CAROM_OK) status = report(m, error);
+    m->iterations++;
+    if (status == CAROM_OK) status = minimise_go_on(m, error);
     if (status != CAROM_OK) return status;
     if (isinf(cost)) // the error says what happened at the present values
       return error != NULL && error->status != CAROM_OK

@@ -6,7 +6,7 @@
 
 #include "fit/normal.h"
 
-enum { MOST_RIVALS = 64 };
+enum { MOST_RIVALS = 64, MOST_SCATTERED = 16 };
 
 typedef struct minimiser {
   shooting *sh;
@@ -31,11 +31,15 @@ typedef struct minimiser {
   double *totals;       /* [piece_count] */
   double *piece_costs;  /* [piece_count] where a step begins */
   double *share_starts, *share_best, *share_taken, *share_z; /* scratch of fit/stride.h */
+  double *share_factors;                                     /* [MOST_SCATTERED][f][f] */
 } minimiser;
 
 carom_status minimiser_init(minimiser *m, shooting *sh, const carom_fit_options *options,
                             carom_error *error);
 void minimiser_free(minimiser *m);
+
+/* Asks whoever waits whether it is to go on; an error if not. */
+carom_status minimise_go_on(const minimiser *m, carom_error *error);
 
 /* From where q and starts stand. */
 carom_status minimise(minimiser *m, carom_error *error);

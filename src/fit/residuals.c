@@ -113,6 +113,7 @@ void residuals_settle(evaluation *e, int sample) {
   int index = e->pieces[sample];
   size_t m = (size_t)sh->measure.count, C = (size_t)(sh->f + sh->p);
   if (e->pending[sample] < 0) return;
+  if (e->pending[sample] == sh->mark) sh->mark_cost[index] = sh->piece_cost[index];
   e->pending[sample] = -1;
   weigh(e, index, e->r + (size_t)sample * m, e->weight);
   if (e->derivatives)

@@ -10,6 +10,7 @@
 #include "fit/draws.h"
 #include "fit/edge.h"
 #include "fit/outvote.h"
+#include "fit/population.h"
 #include "fit/steep.h"
 #include "fit/valley.h"
 
@@ -105,13 +106,18 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
 /* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. */
 static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
   enum { ROUNDS = 4, CLOSE_ROUNDS = 10, ENOUGH = 2 };
+  const double SUSPECT = 0.5; // deviations
   minimiser *m = &fit->minimiser;
   carom_status status = CAROM_OK;
   bool moved = true;
   for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
-    bool states_moved = false;
-    status = valley_states(m, false, &states_moved, error);
+    bool states_moved = false, populated = false;
+    if (!population_is_enough(&fit->shooting))
+      status = valley_states(m, false, &states_moved, error);
     if (status == CAROM_OK && states_moved) status = minimise(m, error);
+    if (status == CAROM_OK) status = population_search(m, SUSPECT, round, &populated, error);
+    if (status == CAROM_OK && populated) status = minimise(m, error);
+    states_moved = states_moved || populated;
     if (status == CAROM_OK) status = valley_properties(m, &moved, error);
     moved = moved || states_moved;
     if (status == CAROM_OK && !moved) status = steep_search(m, &moved, error);

@@ -79,6 +79,8 @@ typedef struct shooting {
   piece_normal *normals; /* [piece_count] */
   double *normal_memory;
   double *piece_cost;   /* [piece_count] of the last evaluation */
+  int mark;             /* states whose part of it is kept, too */
+  double *mark_cost;    /* [piece_count] */
   double *piece_square; /* [piece_count] sum of squares in deviations */
   int *piece_outliers;  /* [piece_count] states beyond huber */
   double

@@ -7,10 +7,10 @@
 #include "base/dense.h"
 #include "base/size.h"
 
-bool state_descent_make(state_descent *d, minimiser *m) {
-  const shooting *sh = m->sh;
+bool state_descent_make(state_descent *d, shooting *sh, const double *q) {
   size_t n = (size_t)sh->piece_count, f = (size_t)sh->f, states = n * 2 * (size_t)sh->D;
-  *d = (state_descent){.m = m,
+  *d = (state_descent){.sh = sh,
+                       .q = q,
                        .starts = size_allocate(4 * states + 2 * n + n * f * f + 2 * (f * f + f) +
                                                    (size_t)sh->measure.count,
                                                sizeof(double)),
@@ -38,12 +38,12 @@ void state_descent_free(state_descent *d) {
 }
 
 double *state_descent_state(const state_descent *d, double *states, int i) {
-  return states + (size_t)i * 2 * (size_t)d->m->sh->D;
+  return states + (size_t)i * 2 * (size_t)d->sh->D;
 }
 
 void state_descent_copy(const state_descent *d, double *to, double *from, int i) {
   memcpy(state_descent_state(d, to, i), state_descent_state(d, from, i),
-         sizeof(double) * 2 * (size_t)d->m->sh->D);
+         sizeof(double) * 2 * (size_t)d->sh->D);
 }
 
 double state_descent_usual_cost(const shooting *sh, int i, double deviations) {
@@ -54,8 +54,8 @@ double state_descent_usual_cost(const shooting *sh, int i, double deviations) {
 }
 
 double *state_descent_axes(state_descent *d, int i) {
-  const int f = d->m->sh->f;
-  const double *ss = d->m->sh->normals[i].ss;
+  const int f = d->sh->f;
+  const double *ss = d->sh->normals[i].ss;
   double *a = d->axes + (size_t)i * (size_t)(f * f), most = 0;
   for (int k = 0; k < f; k++)
     for (int j = 0; j < f; j++) a[k * f + j] = ss[k > j ? k * f + j : j * f + k];
@@ -71,15 +71,15 @@ carom_status state_descent_evaluate(state_descent *d, const double *starts, cons
                                     int count, bool derivatives, bool *there, carom_error *error) {
   double cost;
   carom_status status =
-      shooting_evaluate(d->m->sh, d->m->q, starts, list, count, derivatives, &cost, error);
+      shooting_evaluate(d->sh, d->q, starts, list, count, derivatives, &cost, error);
   *there = isfinite(cost);
   return status;
 }
 
 // z of one piece: (ss + damping) z = -gs
 static bool solve_piece(state_descent *d, int i) {
-  int f = d->m->sh->f;
-  const piece_normal *n = &d->m->sh->normals[i];
+  int f = d->sh->f;
+  const piece_normal *n = &d->sh->normals[i];
   double most = 0;
   for (int k = 0; k < f; k++) most = fmax(most, n->ss[k * f + k]);
   memcpy(d->a, n->ss, sizeof(double) * (size_t)(f * f));
@@ -95,7 +95,7 @@ static bool solve_piece(state_descent *d, int i) {
 /* One step of all pieces that are going, each with a damping of its own. */
 static carom_status descent_step(state_descent *d, carom_error *error) {
   const double CALM = 1e-3, MOST = 1e6; // of the cost, a logarithm of likelihood; of the damping
-  shooting *sh = d->m->sh;
+  shooting *sh = d->sh;
   bool there;
   carom_status status =
       state_descent_evaluate(d, d->starts, d->going, d->going_count, true, &there, error);
@@ -136,8 +136,8 @@ carom_status state_descent_run(state_descent *d, int steps, carom_error *error) 
   return status;
 }
 
-carom_status state_descent_find_suspects(state_descent *d, double deviations, carom_error *error) {
-  minimiser *m = d->m;
+carom_status state_descent_find_suspects(state_descent *d, minimiser *m, double deviations,
+                                         carom_error *error) {
   double cost;
   carom_status status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, false, &cost, error);
   d->suspect_count = 0;
@@ -149,8 +149,7 @@ carom_status state_descent_find_suspects(state_descent *d, double deviations, ca
   return CAROM_OK;
 }
 
-void state_descent_take(state_descent *d, bool *moved) {
-  minimiser *m = d->m;
+void state_descent_take(state_descent *d, minimiser *m, bool *moved) {
   for (int k = 0; k < d->suspect_count; k++) {
     int i = d->suspects[k];
     if (!(d->cost[i] < m->totals[i] - m->gain)) continue;

@@ -6,7 +6,8 @@
 #include "fit/minimise.h"
 
 typedef struct state_descent {
-  minimiser *m;
+  shooting *sh;
+  const double *q;          /* [p] the unknowns */
   double *starts;           /* [piece_count][2 D] */
   double *trial;            /* [piece_count][2 D] */
   double *best;             /* [piece_count][2 D] of trials */
@@ -24,7 +25,7 @@ typedef struct state_descent {
 } state_descent;
 
 /* False if memory is short; state_descent_free is due in any case. */
-bool state_descent_make(state_descent *d, minimiser *m);
+bool state_descent_make(state_descent *d, shooting *sh, const double *q);
 void state_descent_free(state_descent *d);
 
 /* The first state of piece i in an array of them. */
@@ -34,9 +35,10 @@ void state_descent_copy(const state_descent *d, double *to, double *from, int i)
 /* What a piece costs where only noise is left, and so many deviations of that more. */
 double state_descent_usual_cost(const shooting *sh, int i, double deviations);
 
-/* The suspects are the pieces that cost more than so many deviations above the usual where the minimiser stands; what
+/* The suspects are the pieces that cost more than so many deviations above the usual where m stands; what
  * all pieces cost there goes to m->totals. */
-carom_status state_descent_find_suspects(state_descent *d, double deviations, carom_error *error);
+carom_status state_descent_find_suspects(state_descent *d, minimiser *m, double deviations,
+                                         carom_error *error);
 
 /* Costs of the pieces in `list` at first states; `there` is false where motion cannot be computed. */
 carom_status state_descent_evaluate(state_descent *d, const double *starts, const int *list,
@@ -49,6 +51,6 @@ double *state_descent_axes(state_descent *d, int i);
 carom_status state_descent_run(state_descent *d, int steps, carom_error *error);
 
 /* Suspects whose descents have led lower by more than m->gain take their first states from there. */
-void state_descent_take(state_descent *d, bool *moved);
+void state_descent_take(state_descent *d, minimiser *m, bool *moved);
 
 #endif

@@ -25,6 +25,7 @@ static double place_of(int point) {
 
 /* Dips of the cost of each suspect. */
 typedef struct survey {
+  minimiser *m;
   state_descent d;
   double *line;         /* [suspects][2 REACH + 1] costs along an axis */
   double *depth;        /* [suspects][DIPS] costs in the best dips, the least first */
@@ -34,8 +35,8 @@ typedef struct survey {
 
 static bool survey_make(survey *s, minimiser *m) {
   const size_t n = (size_t)m->sh->piece_count, f = (size_t)m->sh->f;
-  *s = (survey){0};
-  if (!state_descent_make(&s->d, m)) return false;
+  *s = (survey){.m = m};
+  if (!state_descent_make(&s->d, m->sh, m->q)) return false;
   s->line = size_allocate(n * (2 * REACH + 1 + DIPS * (1 + f) + 2 * (size_t)m->sh->D + 1),
                           sizeof(double));
   if (s->line == NULL) return false;
@@ -54,16 +55,16 @@ static void survey_free(survey *s) {
 /* A point of one axis: costs of all suspects there. Infinite where motion cannot be computed. */
 static carom_status look(survey *s, int axis, int point, carom_error *error) {
   state_descent *d = &s->d;
-  shooting *sh = d->m->sh;
+  shooting *sh = d->sh;
   const int f = sh->f;
   bool there;
   for (int k = 0; k < d->suspect_count; k++) {
     int i = d->suspects[k];
     const double *along = d->axes + ((size_t)i * (size_t)f + (size_t)axis) * (size_t)f;
     for (int c = 0; c < f; c++) d->z[c] = place_of(point) * along[c];
-    state_descent_copy(d, d->trial, d->m->starts, i);
+    state_descent_copy(d, d->trial, s->m->starts, i);
     if (!tangent_move(&sh->tangent, state_descent_state(d, d->trial, i), d->z))
-      state_descent_copy(d, d->trial, d->m->starts, i);
+      state_descent_copy(d, d->trial, s->m->starts, i);
   }
   carom_status status =
       state_descent_evaluate(d, d->trial, d->suspects, d->suspect_count, false, &there, error);
@@ -74,7 +75,7 @@ static carom_status look(survey *s, int axis, int point, carom_error *error) {
 
 /* A dip of a suspect goes to its place among the best. */
 static void keep_dip(survey *s, int suspect, int axis, double by, double cost) {
-  const size_t f = (size_t)s->d.m->sh->f;
+  const size_t f = (size_t)s->d.sh->f;
   double *depth = s->depth + (size_t)suspect * DIPS, *where = s->where + (size_t)suspect * DIPS * f;
   int at = DIPS;
   while (at > 0 && cost < depth[at - 1]) at--;
@@ -106,13 +107,13 @@ static carom_status survey_axis(survey *s, int axis, carom_error *error) {
 static carom_status descend_from(survey *s, int dip, carom_error *error) {
   enum { STEPS = 8 };
   state_descent *d = &s->d;
-  shooting *sh = d->m->sh;
+  shooting *sh = d->sh;
   const size_t f = (size_t)sh->f;
   d->count = 0;
   for (int k = 0; k < d->suspect_count; k++) {
     int i = d->suspects[k];
     if (isinf(s->depth[k * DIPS + dip])) continue;
-    state_descent_copy(d, d->starts, d->m->starts, i);
+    state_descent_copy(d, d->starts, s->m->starts, i);
     if (tangent_move(&sh->tangent, state_descent_state(d, d->starts, i),
                      s->where + ((size_t)k * DIPS + (size_t)dip) * f))
       d->pieces[d->count++] = i;
@@ -132,13 +133,13 @@ static carom_status search(survey *s, bool *moved, carom_error *error) {
   state_descent *d = &s->d;
   bool there;
   carom_status status =
-      state_descent_evaluate(d, d->m->starts, d->suspects, d->suspect_count, true, &there, error);
+      state_descent_evaluate(d, s->m->starts, d->suspects, d->suspect_count, true, &there, error);
   if (status != CAROM_OK || !there) return status;
   for (int k = 0; k < d->suspect_count; k++) state_descent_axes(d, d->suspects[k]);
   for (int k = 0; k < d->suspect_count * DIPS; k++) s->depth[k] = INFINITY;
-  for (int i = 0; i < d->m->sh->piece_count; i++) s->best[i] = INFINITY;
+  for (int i = 0; i < d->sh->piece_count; i++) s->best[i] = INFINITY;
   // eigenvalues ascend
-  const int f = d->m->sh->f;
+  const int f = d->sh->f;
   for (int axis = f > AXES ? f - AXES : 0; axis < f && status == CAROM_OK; axis++)
     status = survey_axis(s, axis, error);
   for (int dip = 0; dip < DIPS && status == CAROM_OK; dip++) status = descend_from(s, dip, error);
@@ -147,7 +148,7 @@ static carom_status search(survey *s, bool *moved, carom_error *error) {
     d->cost[i] = s->best[i];
     state_descent_copy(d, d->starts, s->found, i);
   }
-  if (status == CAROM_OK) state_descent_take(d, moved);
+  if (status == CAROM_OK) state_descent_take(d, s->m, moved);
   return status;
 }
 
@@ -156,7 +157,7 @@ carom_status steep_search(minimiser *m, bool *moved, carom_error *error) {
   *moved = false;
   if (!m->sh->free_states || m->sh->join > 0) return CAROM_OK;
   carom_status status =
-      survey_make(&s, m) ? state_descent_find_suspects(&s.d, -INFINITY, error)
+      survey_make(&s, m) ? state_descent_find_suspects(&s.d, m, -INFINITY, error)
                          : error_set(error, CAROM_OUT_OF_MEMORY,
                                      "no memory for first states of %d pieces", m->sh->piece_count);
   if (status == CAROM_OK && s.d.suspect_count > 0) status = search(&s, moved, error);

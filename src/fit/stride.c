@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/dense.h"
+#include "base/rng.h"
+
 /* First state i with a share of the way to its own minimum. */
 static bool take_share(minimiser *m, int i, double share) {
   shooting *sh = m->sh;
@@ -36,6 +39,71 @@ static int find_risen(minimiser *m) {
   return count;
 }
 
+/* Factor of what is known of first state i. */
+static bool factor_state(const minimiser *m, int i, double *a) {
+  const int f = m->sh->f;
+  double most = 0;
+  memcpy(a, m->sh->normals[i].ss, sizeof(double) * (size_t)(f * f));
+  for (int k = 0; k < f; k++) most = fmax(most, a[k * f + k]);
+  for (int k = 0; k < f; k++) a[k * f + k] += 1e-10 * most + 1e-300;
+  return dense_factor(f, a);
+}
+
+/* First state i a bit beside where the step has led. */
+static bool scatter(minimiser *m, int i, const double *factor, double size, rng *random) {
+  shooting *sh = m->sh;
+  const size_t row = 2 * (size_t)sh->D;
+  const int f = sh->f;
+  double *start = m->share_starts + (size_t)i * row, *z = m->share_z;
+  for (int k = f - 1; k >= 0; k--) {
+    z[k] = size * rng_normal(random);
+    for (int j = k + 1; j < f; j++) z[k] -= factor[j * f + k] * z[j];
+    z[k] /= factor[k * f + k];
+  }
+  memcpy(start, m->trial_starts + (size_t)i * row, sizeof(double) * row);
+  return tangent_move(&sh->tangent, start, z);
+}
+
+/* Pieces that still are beyond an edge look for its near side in what is drawn about them. */
+static carom_status stride_back(minimiser *m, int count, double *cost, carom_error *error) {
+  static const double sizes[] = {0.05, 0.1, 0.2, 0.4};
+  enum { SIZES = sizeof sizes / sizeof sizes[0], DRAWS = 32 };
+  const double JUMP = 2; // of the cost
+  shooting *sh = m->sh;
+  const size_t row = 2 * (size_t)sh->D, f = (size_t)sh->f;
+  int beyond = 0;
+  rng random;
+  rng_seed(&random, 37, (uint64_t)m->iterations);
+  for (int k = 0; k < count && beyond < MOST_SCATTERED; k++) {
+    const int i = m->subset[k];
+    if (!(m->share_best[k] > m->piece_costs[i] + JUMP)) continue;
+    if (!factor_state(m, i, m->share_factors + (size_t)beyond * f * f)) continue;
+    m->share_best[beyond] = m->share_best[k];
+    m->share_taken[beyond] = m->share_taken[k];
+    m->subset[beyond++] = i;
+  }
+  carom_status status = CAROM_OK;
+  for (int draw = 0; draw < DRAWS && beyond > 0 && status == CAROM_OK; draw++) {
+    double there;
+    bool movable = true;
+    for (int k = 0; k < beyond && movable; k++)
+      movable = scatter(m, m->subset[k], m->share_factors + (size_t)k * f * f, sizes[draw % SIZES],
+                        &random);
+    if (!movable) continue;
+    status =
+        shooting_evaluate(sh, m->trial_q, m->share_starts, m->subset, beyond, false, &there, error);
+    for (int k = 0; k < beyond && status == CAROM_OK && isfinite(there); k++) {
+      const int i = m->subset[k];
+      if (!(sh->piece_cost[i] < m->share_best[k])) continue;
+      *cost += sh->piece_cost[i] - m->share_best[k];
+      m->share_best[k] = sh->piece_cost[i];
+      memcpy(m->trial_starts + (size_t)i * row, m->share_starts + (size_t)i * row,
+             sizeof(double) * row);
+    }
+  }
+  return status;
+}
+
 carom_status stride_shorten(minimiser *m, double *cost, double *predicted, carom_error *error) {
   static const double shares[] = {0.5, 0.2, 0, -0.05};
   enum { SHARES = sizeof shares / sizeof shares[0] };
@@ -64,5 +132,5 @@ carom_status stride_shorten(minimiser *m, double *cost, double *predicted, carom
     }
   }
   for (int k = 0; k < count; k++) *predicted -= lost(m, m->subset[k], m->share_taken[k]);
-  return status;
+  return status == CAROM_OK ? stride_back(m, count, cost, error) : status;
 }

@@ -13,7 +13,7 @@
 
 // first state i moved along one coordinate by so many deviations of the noise
 static bool move_state(state_descent *d, int i, int coordinate, double deviations) {
-  shooting *sh = d->m->sh;
+  shooting *sh = d->sh;
   const double *B = sh->normals[i].start_by + (size_t)coordinate * 2 * (size_t)sh->D;
   double square = 0;
   state_descent_copy(d, d->trial, d->starts, i);
@@ -30,7 +30,7 @@ static bool move_state(state_descent *d, int i, int coordinate, double deviation
 
 // pieces in the list keep their first states of d->trial in d->best where these cost less
 static carom_status try_states(state_descent *d, carom_error *error) {
-  const shooting *sh = d->m->sh;
+  const shooting *sh = d->sh;
   bool there;
   carom_status status =
       state_descent_evaluate(d, d->trial, d->pieces, d->count, false, &there, error);
@@ -48,7 +48,7 @@ static carom_status try_states(state_descent *d, carom_error *error) {
 static carom_status jump(state_descent *d, carom_error *error) {
   static const double moves[] = {0.5, -0.5, 1, -1, 2, -2, 4, -4};
   enum { MOVES = sizeof moves / sizeof moves[0] };
-  shooting *sh = d->m->sh;
+  shooting *sh = d->sh;
   carom_status status = CAROM_OK;
   for (int k = 0; k < d->count; k++) state_descent_copy(d, d->best, d->starts, d->pieces[k]);
   for (int index = 0; index < MOVES * sh->f && status == CAROM_OK; index++) {
@@ -64,7 +64,7 @@ static carom_status jump(state_descent *d, carom_error *error) {
 // first state i drawn from what a shorter horizon tells of it
 static bool draw_state(state_descent *d, int i, rng *random) {
   const double WIDE = 1.5; // times the deviations
-  shooting *sh = d->m->sh;
+  shooting *sh = d->sh;
   const double *axes = d->axes + (size_t)i * (size_t)(sh->f * sh->f);
   memset(d->z, 0, sizeof(double) * (size_t)sh->f);
   for (int k = 0; k < sh->f; k++) {
@@ -79,7 +79,7 @@ static bool draw_state(state_descent *d, int i, rng *random) {
  * present one: coordinates move together, which moves of one of them cannot. */
 static carom_status draw(state_descent *d, int known, carom_error *error) {
   enum { DRAWS = 64 };
-  shooting *sh = d->m->sh;
+  shooting *sh = d->sh;
   const int horizon = sh->horizon;
   bool there;
   rng random;
@@ -108,7 +108,7 @@ static void list_bad(state_descent *d, double deviations) {
   d->count = 0;
   for (int k = 0; k < d->suspect_count; k++) {
     int i = d->suspects[k];
-    if (d->cost[i] > state_descent_usual_cost(d->m->sh, i, deviations)) d->pieces[d->count++] = i;
+    if (d->cost[i] > state_descent_usual_cost(d->sh, i, deviations)) d->pieces[d->count++] = i;
   }
 }
 
@@ -127,7 +127,7 @@ static carom_status follow(state_descent *d, bool all, int known, carom_error *e
       state_descent_evaluate(d, d->starts, d->pieces, d->count, false, &there, error);
   if (status != CAROM_OK || !there) return status;
   for (int k = 0; k < d->count; k++) {
-    d->cost[d->pieces[k]] = d->m->sh->piece_cost[d->pieces[k]];
+    d->cost[d->pieces[k]] = d->sh->piece_cost[d->pieces[k]];
     state_descent_copy(d, d->anchor, d->starts, d->pieces[k]);
   }
   if (!all) list_bad(d, BAD);
@@ -143,9 +143,8 @@ static carom_status follow(state_descent *d, bool all, int known, carom_error *e
   return status == CAROM_OK ? state_descent_run(d, STEPS, error) : status;
 }
 
-static carom_status find_anew(state_descent *d, bool *moved, carom_error *error) {
+static carom_status find_anew(state_descent *d, minimiser *m, bool *moved, carom_error *error) {
   enum { GROWTH = 2, MANY = 15 };
-  minimiser *m = d->m;
   shooting *sh = m->sh;
   const int horizon = sh->horizon;
   int most = 0, next = GROWTH;
@@ -165,7 +164,7 @@ static carom_status find_anew(state_descent *d, bool *moved, carom_error *error)
   if (status == CAROM_OK) status = follow(d, true, most > GROWTH ? most - GROWTH : 1, error);
   list_suspects(d);
   if (status == CAROM_OK) status = state_descent_run(d, MANY, error);
-  if (status == CAROM_OK) state_descent_take(d, moved);
+  if (status == CAROM_OK) state_descent_take(d, m, moved);
   return status;
 }
 
@@ -176,8 +175,8 @@ static carom_status find_states(minimiser *m, double deviations, int only, bool 
   *moved = false;
   if (!m->sh->free_states || m->sh->join > 0) return CAROM_OK;
   carom_status status =
-      state_descent_make(&d, m)
-          ? state_descent_find_suspects(&d, deviations, error)
+      state_descent_make(&d, m->sh, m->q)
+          ? state_descent_find_suspects(&d, m, deviations, error)
           : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for first states of %d pieces",
                       m->sh->piece_count);
   if (status == CAROM_OK && d.suspect_count > 0) {
@@ -185,7 +184,7 @@ static carom_status find_states(minimiser *m, double deviations, int only, bool 
       d.suspects[0] = only;
       d.suspect_count = 1;
     }
-    status = find_anew(&d, moved, error);
+    status = find_anew(&d, m, moved, error);
   }
   state_descent_free(&d);
   return status;

@@ -1,0 +1,31 @@
+/* First states by a population.
+ *
+ * Noise that is a body's way of several time steps leaves many orders open in which the impacts of a piece may come, and
+ * the cost has a valley for each. One first state that is found to fit two states, then four, ... (fit/valley.h) ends
+ * in the valley that was lowest when few states were looked at. So many go on at once: they are drawn from what the first
+ * state of the piece says, and while the horizon grows they stay a sample of
+ *
+ *   exp(-cost of the states up to the horizon)
+ *
+ * by sequential Monte Carlo. The next states come in by degrees t from 0 to 1,
+ *
+ *   exp(-cost of the states before - t * cost of the next states)
+ *
+ * each so far that a fifth of the members still count; members live on by their weights, and move by Metropolis' rule, along
+ * differences of two others (which know how wide the valley is between its edges) and along the axes of the curvature. In the end
+ * the best descend. The unknowns are held. */
+#ifndef CAROM_FIT_POPULATION_H
+#define CAROM_FIT_POPULATION_H
+
+#include "fit/minimise.h"
+
+/* Whether a search looks at every piece that may need it. */
+bool population_is_enough(const shooting *sh);
+
+/* First states of the pieces that cost more than `deviations` above what noise leaves of them, the worst first and no more than
+ * a few: it is dear. `moved` tells whether one costs less than it did by more than m->gain. Each `round` draws other numbers. Only for
+ * pieces without joins, of at most 64 freedoms. */
+carom_status population_search(minimiser *m, double deviations, int round, bool *moved,
+                               carom_error *error);
+
+#endif
