@@ -96,6 +96,7 @@ static void test_slides(void **state) {
  * or it ends 30 and 475 above the least cost instead of 9 and 226. */
 static void test_way_back(void **state) {
   (void)state;
+  if (quick()) skip();
   const double noise = 0.05;
   double above = 0;
   for (uint64_t seed = 1; seed <= 3; seed += 2) {
@@ -122,7 +123,7 @@ static void test_population(void **state) {
   const double noise = 0.05;
   double above = 0;
   for (int k = 0; k < (quick() ? 1 : 3); k++) {
-    repetition r = repetition_make(seeds[k], 1, quick() ? 8 : 30, noise);
+    repetition r = repetition_make(seeds[k], 1, quick() ? 3 : 30, noise);
     minimiser *m = &r.fit->minimiser;
     shooting *sh = &r.fit->shooting;
     bool moved;
@@ -141,6 +142,7 @@ static void test_population(void **state) {
 /* Of many pieces the worst are looked at, and none becomes worse. */
 static void test_worst_pieces(void **state) {
   (void)state;
+  if (quick()) skip();
   enum { LOOKED_AT = 16 };
   const double noise = 0.05;
   repetition r = repetition_make(4, 2, 30, noise);
