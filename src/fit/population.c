@@ -355,10 +355,6 @@ static int list_pieces(minimiser *m, double deviations) {
   return count;
 }
 
-bool population_is_enough(const shooting *sh) {
-  return sh->f <= MOST_FREEDOMS && sh->piece_count <= MOST_PIECES;
-}
-
 carom_status population_search(minimiser *m, double deviations, int round, bool *moved,
                                carom_error *error) {
   shooting *sh = m->sh;

@@ -19,9 +19,6 @@
 
 #include "fit/minimise.h"
 
-/* Whether a search looks at every piece that may need it. */
-bool population_is_enough(const shooting *sh);
-
 /* First states of the pieces that cost more than `deviations` above what noise leaves of them, the worst first and no more than
  * a few: it is dear. `moved` tells whether one costs less than it did by more than m->gain. Each `round` draws other numbers. Only for
  * pieces without joins, of at most 64 freedoms. */

@@ -103,25 +103,38 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
   return status == CAROM_OK ? minimise(m, error) : status;
 }
 
-/* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. */
+/* First states of pieces that cost more than so many deviations above what noise leaves, found anew, with a descent of all behind. */
+static carom_status find_states(minimiser *m, double deviations, int round, bool *moved,
+                                carom_error *error) {
+  bool alone = false, populated = false;
+  carom_status status = valley_states(m, false, &alone, error);
+  if (status == CAROM_OK && alone) status = minimise(m, error);
+  if (status == CAROM_OK) status = population_search(m, deviations, round, &populated, error);
+  if (status == CAROM_OK && populated) status = minimise(m, error);
+  *moved = alone || populated;
+  return status;
+}
+
+/* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. Where first states were
+ * in wrong valleys, those of pieces that cost no more than others are looked at, too, once the unknowns have settled. */
 static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 4, CLOSE_ROUNDS = 10, ENOUGH = 2 };
+  enum { ROUNDS = 6, CLOSE_ROUNDS = 10, ENOUGH = 2 };
   const double SUSPECT = 0.5; // deviations
   minimiser *m = &fit->minimiser;
   carom_status status = CAROM_OK;
-  bool moved = true;
+  bool moved = true, hard = false;
   for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
-    bool states_moved = false, populated = false;
-    if (!population_is_enough(&fit->shooting))
-      status = valley_states(m, false, &states_moved, error);
-    if (status == CAROM_OK && states_moved) status = minimise(m, error);
-    if (status == CAROM_OK) status = population_search(m, SUSPECT, round, &populated, error);
-    if (status == CAROM_OK && populated) status = minimise(m, error);
-    states_moved = states_moved || populated;
+    bool states_moved = false;
+    status = find_states(m, SUSPECT, round, &states_moved, error);
+    hard = hard || states_moved;
     if (status == CAROM_OK) status = valley_properties(m, &moved, error);
     moved = moved || states_moved;
     if (status == CAROM_OK && !moved) status = steep_search(m, &moved, error);
     if (status == CAROM_OK && !moved) status = outvote_search(m, &moved, error);
+    if (status == CAROM_OK && !moved && hard) {
+      status = find_states(m, -INFINITY, ROUNDS + round, &moved, error);
+      hard = false;
+    }
     if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
   }
   int in_vain = 0;
