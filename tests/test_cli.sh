@@ -191,7 +191,8 @@ expect 1 'status +unbounded' solve "$cases/cone_unbounded_solved.json"
 expect 0 '^pass: ' check "$cases/check_fail_11.json" --sample 8 --compensation paper
 says 'cone programs of the chunks were NOT solved'
 says 'drift off the constraints, was left out'
-expect 0 '"projected_programs": [1-9]' check "$cases/check_fail_11.json" --sample 8 --compensation paper --json
+expect 0 '"projected_programs": [1-9]' check "$cases/check_fail_11.json" --sample 8 --compensation paper --json \
+  --directions 1
 expect 2 'is missing' solve
 expect 1 'cannot be read|No such file' solve missing.json
 echo '{"carom_cone_program": 1' >bad.json
@@ -228,8 +229,11 @@ holds "there are options" test "$(wc -l <options)" -gt 30
 for command in $(cut -d ' ' -f 1 options | sort -u); do
   "$carom" "$command" --help >"help-$command"
 done
+lines=0
 while read -r command flag value; do
   holds "carom $command --help has $flag" grep -qE -- " $flag[= ]" "help-$command"
+  lines=$((lines + 1))
+  [ -n "${CAROM_TEST_QUICK:-}" ] && [ $((lines % 4)) -ne 0 ] && continue
   [ "$value" = - ] || expect 2 "carom $command: $flag $value: expected " "$command" "$flag" "$value"
 done <options
 expect 2 '--steps x' simulate cp3 --steps x
