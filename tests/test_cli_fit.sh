@@ -6,6 +6,8 @@ carom=$(realpath "$1")
 build=$(realpath "$2")
 here=$(realpath "$(dirname "$0")")
 source "$(dirname "$0")/support/cli_harness.sh"
+# one trajectory of short time steps: threads would wait for each other
+export OMP_NUM_THREADS=1
 
 # a ball that falls from 0.5 above the ground and bounces with restitution 0.8 under 9.81, in closed form,
 # positions in centimetres at 100 frames a second; it moves to the right by 0.3 a second
@@ -37,12 +39,12 @@ holds "gravity" awk '$1 == "gravity" && $2 > 9.80 && $2 < 9.82 {found = 1} END {
 holds "restitution" awk '$1 ~ /^restitution/ && $2 > 0.795 && $2 < 0.805 {found = 1} END {exit !found}' out
 holds "files" test -s run/fit.h5 -a -s run/parameters.h5 -a -s run/fit.json
 expect 0 "impacts" simulate ball.json --parameters run/parameters.h5
-expect 0 '"estimates"' fit ball.json --data track.h5 --unknown gravity --json
+expect 0 '"estimates"' fit ball.json --data track.h5 --unknown gravity,restitution --json
 
 # missing states, several trajectories and files
 sed 's/^0.5000.*/0.5000,,/' track.csv >gap.csv
 expect 0 "2 of 120" import ball.json track.csv gap.csv --length-factor 0.01 -o two.h5
-expect 0 "gravity" fit ball.json --data two.h5 --unknown gravity --use 0-0 --quiet
+expect 0 "gravity" fit ball.json --data two.h5 --unknown gravity,restitution --use 0-0 --quiet
 says "is not determined|gravity"
 
 # some of the trajectories; what is not measured at its centre
@@ -62,7 +64,7 @@ cat >plate.json <<'JSON'
 JSON
 awk 'BEGIN {
   print "t,x,y,angle"
-  for (k = 0; k < 60; k++) {
+  for (k = 0; k < 30; k++) {
     t = k * 0.01; a = 0.3 + 5 * t
     x = 0.4 * t - (0.1 * cos(a) + 0.02 * sin(a)); y = 3 * t - 9.81 * t * t / 2 - (0.1 * sin(a) - 0.02 * cos(a))
     printf "%.4f,%.12g,%.12g,%.12g\n", t, x, y, a
@@ -76,8 +78,10 @@ expect 0 "centre" fit plate.json --data point.h5 --unknown 'gravity,centre[plate
 holds "the centre found" awk '$1 == "centre[plate][x]" && $2 > 0.0999 && $2 < 0.1001 {x = 1}
   $1 == "centre[plate][y]" && $2 > -0.0201 && $2 < -0.0199 {y = 1} END {exit !(x && y)}' out
 
-# centimetres that nobody said
-expect 0 "written" import ball.json track.csv -o cm.h5
+# centimetres that nobody said; of what does not fit the first bounce is enough, as it takes long to see
+head -60 track.csv >short.csv
+expect 0 "written" import ball.json short.csv --length-factor 0.01 -o short.h5
+expect 0 "written" import ball.json short.csv -o cm.h5
 expect 0 "another unit of length.*--length-factor" fit ball.json --data cm.h5 --unknown gravity
 
 # what a fit can do nothing with, or not all that it is asked for: no numbers, one state, no contact, a plane elsewhere
@@ -93,10 +97,10 @@ expect 0 "nothing tells friction or restitution" fit ball.json --data air.h5 --u
 says "friction.* is not determined: the contact never acts"
 says "gravity +9\.81 "
 sed 's/"offset": 0/"offset": -0.05/' ball.json >higher.json
-expect 0 "inside of something by more than noise" fit higher.json --data track.h5 --unknown gravity,restitution
+expect 0 "inside of something by more than noise" fit higher.json --data short.h5 --unknown gravity,restitution
 says "shift.* and scale among the unknowns find out"
 sed 's/"offset": 0/"offset": 0.05/' ball.json >lower.json
-expect 0 "The least gap is 0.05.*offsets of planes" fit lower.json --data track.h5 --unknown gravity,restitution
+expect 0 "The least gap is 0.05.*offsets of planes" fit lower.json --data short.h5 --unknown gravity,restitution
 
 # NumPy's files, made by hand: stored and deflated, C and Fortran order, several types and versions, damaged ones
 python3 - <<'PYTHON'
@@ -170,6 +174,7 @@ expect 2 "expected A-B" fit ball.json --data track.h5 --unknown gravity --use fi
 expect 1 "No such file" fit ball.json --data nowhere.h5 --unknown gravity
 
 # real tosses of a cube, where they are
+unset OMP_NUM_THREADS
 tosses=$here/../../shared/data/cube_tosses.h5
 if [ -e "$tosses" ]; then
   expect 0 "500 of 80 to 442 states" import "$here/../examples/scenes/cube.json" "$tosses" -o cube.h5
@@ -179,11 +184,15 @@ if [ -e "$tosses" ]; then
     --use 0-7 --hold-out 400-403 --horizon 60 --unknown friction:start=0.3,moment:shared
   says "friction.* 0\.1[5-9]"
   says "spread between trajectories"
-  # flights alone say that its mass is not in its middle
-  expect 0 "centre" fit "$here/../examples/scenes/cube.json" --data cube.h5 --velocity next --use 0-39 --horizon 12 \
+  # flights alone say that its mass is not in its middle, if there are enough of them
+  flights=0-39
+  [ -n "${CAROM_TEST_QUICK:-}" ] && flights=0-5
+  expect 0 "centre" fit "$here/../examples/scenes/cube.json" --data cube.h5 --velocity next --use $flights --horizon 12 \
     --contact-time event --first-state flight --threads 1 --quiet --unknown 'gravity,centre[cube]'
-  holds "the centre of mass" awk '$1 == "centre[cube][z]" && $2 > 0.002 && $2 < 0.008 {found = 1} END {exit !found}' out
-  holds "gravity" awk '$1 == "gravity" && $2 > 9.5 && $2 < 9.7 {found = 1} END {exit !found}' out
+  if [ -z "${CAROM_TEST_QUICK:-}" ]; then
+    holds "the centre of mass" awk '$1 == "centre[cube][z]" && $2 > 0.002 && $2 < 0.008 {found = 1} END {exit !found}' out
+    holds "gravity" awk '$1 == "gravity" && $2 > 9.5 && $2 < 9.7 {found = 1} END {exit !found}' out
+  fi
 else
   echo "SKIPPED: no cube_tosses.h5"
 fi

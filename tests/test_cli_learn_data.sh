@@ -143,7 +143,7 @@ holds "nothing was written" test ! -e never.h5
 holds "nothing is left behind" test -z "$(find . -name '*.tmp-*')"
 
 # Ctrl-C leaves nothing
-"$carom" dataset rope200 --train 1000000 -q -o stopped.h5 >out 2>err &
+"$carom" dataset rope200 --train 20000 -q -o stopped.h5 >out 2>err &
 job=$!
 sleep 0.5
 kill -INT $job

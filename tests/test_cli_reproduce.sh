@@ -183,7 +183,7 @@ expect 0 'runs +4 trained' reproduce regularizer --tasks cp3 --train 10 "${tiny[
 holds "the paper's" grep -qE '^\| cp3\+epsilon0.1 \| cmr-cd-clnn .*\| 0.501 \|.*\| 0.180 \|' more/regularizer.md
 expect 0 'runs +2 trained, 1 were there' reproduce noise --tasks cp3 --models cm-cd-clnn --train 10 --steps 60 \
   "${tiny[@]}" -o more
-expect 0 'runs +1 trained' reproduce scalability --tasks rope50 --quick --hidden 8 -q -o more
+expect 0 'runs +1 trained' reproduce scalability --tasks rope50 --quick "${tiny[@]}" -q -o more
 holds "times" grep -qE '^\| rope50\+time \| cm-cd-clnn \| 0\.[0-9]+ \| 0.869 \|' more/scalability.md
 expect 0 'runs +1 trained' reproduce rope --tasks rope50 --models mlp-cd-clnn --train 10 "${tiny[@]}" -o more
 holds "the paper's error" grep -qE '\| 1.85e-02 \(2.5e-03\) \|' more/rope.md
@@ -215,12 +215,14 @@ holds "pictures" test "$(grep -o '<img ' planned/report.html | wc -l)" -eq 8
 holds "curves" grep -q 'Loss of ground-wall' planned/report.html
 holds "a page of all plans" test "$(grep -c 'class="carom-document">' planned/planning.html)" -eq 8
 before=$(stat -c '%n %y' planned/plans/*)
-expect 0 'runs +0 trained, 1 were there' reproduce planning "${plans[@]}"
-holds "no plan is solved again" test "$before" = "$(stat -c '%n %y' planned/plans/*)"
+if [ -z "${CAROM_TEST_QUICK:-}" ]; then # else the next one says it of the plans that are whole
+  expect 0 'runs +0 trained, 1 were there' reproduce planning "${plans[@]}"
+  holds "no plan is solved again" test "$before" = "$(stat -c '%n %y' planned/plans/*)"
+fi
 echo '{' >planned/plans/hit.json
 rm planned/plans/vertical.h5
 touch planned/bd1+event/cm-cd-clnn/seed0/best.h5
-expect 0 'were there' reproduce planning "${plans[@]}"
+expect 0 'runs +0 trained, 1 were there' reproduce planning "${plans[@]}"
 holds "but those whose files are broken, missing or older than their run" test \
   "$(stat -c '%n %y' planned/plans/* | grep -vxF "$before" | grep -cE '/(hit|vertical)(-learned.*)?\.json')" -eq 4
 

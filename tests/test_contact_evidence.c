@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "support/quick.h"
 #include "support/systems.h"
 
 /* Trajectories with the flags that are true of them. */
@@ -318,13 +319,15 @@ static film simulated(const char *scene, int count, int every) {
 
 static const char *const scenes[] = {"bd1",   "bp5",  "bp5-e",  "bd5", "cp3",
                                      "cp3-e", "gyro", "gyro-e", "rope"};
-enum { SCENES = sizeof scenes / sizeof scenes[0], TRAJECTORIES = 60 };
+enum { SCENES = sizeof scenes / sizeof scenes[0] };
+
+static int trajectories(void) { return quick() ? 8 : 60; }
 
 // where the engine says so, and nowhere else: chains that whip are no contacts
 static void flags_of_the_engine(void **state) {
   (void)state;
   for (int k = 0; k < SCENES; k++) {
-    film f = simulated(scenes[k], TRAJECTORIES, 1);
+    film f = simulated(scenes[k], trajectories(), 1);
     const score s = judge(&f, true);
     assert_true(s.hits > 0);
     assert_int_equal(s.misses, 0);
@@ -337,15 +340,16 @@ static void flags_of_the_engine(void **state) {
 static void contacts_between_samples(void **state) {
   (void)state;
   static const double least_recall[SCENES] = {0.97, 0.95, 0.98, 0.9, 0.85, 0.97, 0.7, 0.85, 0.93};
+  const double less = quick() ? 0.15 : 0; // few contacts are not all of a mean
   for (int k = 0; k < SCENES; k++) {
-    film f = simulated(scenes[k], TRAJECTORIES, 10);
+    film f = simulated(scenes[k], trajectories(), 10);
     const score s = judge(&f, true), alone = judge(&f, false);
     print_message("%-7s precision %.3f recall %.3f, from positions alone %.3f %.3f\n", scenes[k],
                   precision_of(&s), recall_of(&s), precision_of(&alone), recall_of(&alone));
     assert_true(precision_of(&s) >= 0.995);
-    assert_true(recall_of(&s) >= least_recall[k]);
+    assert_true(recall_of(&s) >= least_recall[k] - less);
     assert_true(precision_of(&alone) >= 0.93);
-    assert_true(recall_of(&alone) >= least_recall[k] - 0.2);
+    assert_true(recall_of(&alone) >= least_recall[k] - 0.2 - less);
     film_free(&f);
   }
 }
@@ -368,7 +372,7 @@ static void whips_are_no_contacts(void **state) {
   assert_non_null(file);
   fputs(text, file);
   fclose(file);
-  film f = simulated(place, 100, 1);
+  film f = simulated(place, quick() ? 10 : 100, 1);
   const score s = judge(&f, true), alone = judge(&f, false);
   assert_int_equal(s.hits + s.misses, 0);
   assert_int_equal(s.false_alarms, 0);

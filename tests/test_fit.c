@@ -169,8 +169,8 @@ static void check_exact(const char *scene, const char *unknowns, int count, int 
 static void test_exact_data(void **state) {
   (void)state;
   check_exact("cp3",
-              "friction:start=1.5,restitution:start=0.5,mass[b]:start=0.6,mass[c]:start=0.05", 5,
-              100, 0);
+              "friction:start=1.5,restitution:start=0.5,mass[b]:start=0.6,mass[c]:start=0.05",
+              quick() ? 3 : 5, quick() ? 60 : 100, 0);
   check_exact("cp3-e",
               "friction:start=0.3,restitution:start=0.33,mass[b]:start=0.04,gravity:start=3.3", 3,
               60, 0);
@@ -258,7 +258,7 @@ static void test_units_of_data(void **state) {
     bool slides;
   } cases[] = {{4, "scale,shift[y],friction:start=0.3", true},
                {5, "scale:start=0.9798,shift[y]:start=0.0091,friction:start=0.075", false}};
-  for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+  for (size_t k = quick() ? 1 : 0; k < sizeof cases / sizeof cases[0]; k++) {
     simulated s = in_other_units(cases[k].seed);
     const carom_fit_options options = fit_one_thread();
     carom_fit *fit = fit_make(&s, cases[k].unknowns, &options);
@@ -289,7 +289,8 @@ static void measure_beside(simulated *s, const double *c) {
 static void test_centre_of_mass(void **state) {
   (void)state;
   const double c[] = {0.02, -0.01, 0.03};
-  simulated s = simulate_noisy(CAROM_TEST_DATA "/rounded-box.json", 6, 60, true, 0, 5);
+  simulated s =
+      simulate_noisy(CAROM_TEST_DATA "/rounded-box.json", 6, quick() ? 30 : 60, true, 0, 5);
   const int size = s.system->coordinate_count, offset = s.system->segments[CAROM_CORNER].offset;
   double *theta = malloc(sizeof(double) * (size_t)carom_parameters_count(s.system));
   double *x0 = calloc(2 * 6 * (size_t)size, sizeof(double)), *v0 = x0 + 6 * size;
@@ -349,8 +350,10 @@ static void test_undetermined(void **state) {
 static void test_wrong_scene(void **state) {
   (void)state;
   const carom_fit_options options = fit_one_thread();
-  simulated s = simulate_noisy("bd1", 2, 40, true, 0, 4);
-  for (int k = 0; k < 2 * 41 * 3; k++) s.data.x[2 * k + 1] -= 0.05; // the ground is elsewhere
+  const int steps = quick() ? 30 : 40;
+  simulated s = simulate_noisy("bd1", 2, steps, true, 0, 4);
+  // the ground is elsewhere
+  for (int k = 0; k < 2 * (steps + 1) * 3; k++) s.data.x[2 * k + 1] -= 0.05;
   carom_fit *fit = fit_make(&s, "restitution", &options);
   const carom_fit_result *r = fit_run(fit);
   assert_true(fit_has_note(r, "inside of something by more than noise"));
@@ -363,11 +366,12 @@ static void test_wrong_scene(void **state) {
 static void test_misfit(void **state) {
   (void)state;
   for (int spoiled = 0; spoiled < 2; spoiled++) {
-    simulated s = simulate_noisy("bd1", 6, 40, true, 0.01, 5);
+    simulated s = simulate_noisy("bd1", 6, quick() ? 16 : 40, true, 0.01, 5);
     const size_t D = (size_t)s.system->coordinate_count, states = (size_t)s.data.state_count;
-    for (size_t t = 20; t < states && spoiled; t++)
+    for (size_t t = states / 2; t < states && spoiled; t++)
       for (size_t k = 0; k < D; k += 2) s.data.x[(2 * states + t) * D + k] += 0.08;
     carom_fit_options options = fit_one_thread();
+    if (quick()) options.iterations = 12;
     options.position_noise = options.velocity_noise = options.angle_noise = options.rate_noise =
         0.01;
     options.project = true;

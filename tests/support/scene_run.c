@@ -159,8 +159,8 @@ int scene_run_compare(scene_run *r, const char *what, double tolerance, rng *ran
     if (inputs[k].count == 0) continue;
     ++*tried;
     // right at one of the steps is right; else the values have to show a derivative
-    double error =
-        gradient_error(scene_run_loss, r, inputs[k].values, inputs[k].bar, inputs[k].count, random);
+    double error = gradient_error_within(tolerance, scene_run_loss, r, inputs[k].values,
+                                         inputs[k].bar, inputs[k].count, random);
     if (!(error < tolerance) &&
         !smooth_gradient_error(scene_run_loss, r, inputs[k].values, inputs[k].bar, inputs[k].count,
                                random, &error))
