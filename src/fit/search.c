@@ -115,26 +115,20 @@ static carom_status find_states(minimiser *m, double deviations, int round, bool
   return status;
 }
 
-/* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. Where first states were
- * in wrong valleys, those of pieces that cost no more than others are looked at, too, once the unknowns have settled. */
+/* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. */
 static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 6, CLOSE_ROUNDS = 10, ENOUGH = 2 };
+  enum { ROUNDS = 4, CLOSE_ROUNDS = 10, ENOUGH = 2 };
   const double SUSPECT = 0.5; // deviations
   minimiser *m = &fit->minimiser;
   carom_status status = CAROM_OK;
-  bool moved = true, hard = false;
+  bool moved = true;
   for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
     bool states_moved = false;
     status = find_states(m, SUSPECT, round, &states_moved, error);
-    hard = hard || states_moved;
     if (status == CAROM_OK) status = valley_properties(m, &moved, error);
     moved = moved || states_moved;
     if (status == CAROM_OK && !moved) status = steep_search(m, &moved, error);
     if (status == CAROM_OK && !moved) status = outvote_search(m, &moved, error);
-    if (status == CAROM_OK && !moved && hard) {
-      status = find_states(m, -INFINITY, ROUNDS + round, &moved, error);
-      hard = false;
-    }
     if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
   }
   int in_vain = 0;
