@@ -22,7 +22,8 @@ typedef struct drawing {
   double *best;    /* [piece_count] least excess over the parabola, */
   double *best_dq; /* [piece_count][p] */
   double *best_dz; /* [piece_count][f] and where it was */
-  double *cost;    /* [piece_count] at the minimum */
+  double *cost;    /* [piece_count] at the minimum, */
+  double *limit;   /* [piece_count] and below which a drawing is the best of a piece */
 } drawing;
 
 static bool drawing_make(drawing *d, minimiser *m, int round) {
@@ -31,7 +32,7 @@ static bool drawing_make(drawing *d, minimiser *m, int round) {
   *d = (drawing){
       .m = m,
       .factors = size_allocate(
-          n * f * f + p * p + p + n * f + n * 2 * (size_t)sh->D + n * (2 + p + f), sizeof(double))};
+          n * f * f + p * p + p + n * f + n * 2 * (size_t)sh->D + n * (3 + p + f), sizeof(double))};
   if (!place_make(&d->kept, m) || d->factors == NULL) return false;
   d->spread = d->factors + n * f * f;
   d->dq = d->spread + p * p;
@@ -41,6 +42,7 @@ static bool drawing_make(drawing *d, minimiser *m, int round) {
   d->best_dq = d->best + n;
   d->best_dz = d->best_dq + n * p;
   d->cost = d->best_dz + n * f;
+  d->limit = d->cost + n;
   rng_seed(&d->random, 1, (uint64_t)round);
   return true;
 }
@@ -134,7 +136,10 @@ static carom_status look(drawing *d, double size, double state_size, carom_error
   double cost;
   draw(d, size, state_size, m->trial_q);
   if (!move_starts(d, d->dz, d->starts)) return CAROM_OK;
+  for (int i = 0; i < sh->piece_count; i++) d->limit[i] = d->cost[i] + expected(d, i) + d->best[i];
+  sh->limit = d->limit;
   carom_status status = shooting_evaluate(sh, m->trial_q, d->starts, NULL, 0, false, &cost, error);
+  sh->limit = NULL;
   if (status != CAROM_OK || isinf(cost)) return status;
   for (int i = 0; i < sh->piece_count; i++) {
     double excess = sh->piece_cost[i] - d->cost[i] - expected(d, i);

@@ -21,6 +21,7 @@ typedef struct slide {
   double *along;           /* [f] what is left of it beside the edges */
   double *from, *ray, *at; /* [f] scratch */
   double *normals;         /* [MOST_NORMALS][f] of the edges that were met, orthonormal */
+  double *limit;           /* [piece_count] cost from which on a place is beyond an edge */
   int normal_count;
 } slide;
 
@@ -28,13 +29,14 @@ static bool slide_make(slide *s, minimiser *m) {
   const size_t f = (size_t)m->sh->f;
   *s = (slide){.m = m};
   if (!state_descent_make(&s->d, m->sh, m->q)) return false;
-  s->centre = size_allocate((5 + MOST_NORMALS) * f, sizeof(double));
+  s->centre = size_allocate((5 + MOST_NORMALS) * f + (size_t)m->sh->piece_count, sizeof(double));
   if (s->centre == NULL) return false;
   s->along = s->centre + f;
   s->from = s->along + f;
   s->ray = s->from + f;
   s->at = s->ray + f;
   s->normals = s->at + f;
+  s->limit = s->normals + MOST_NORMALS * f;
   return true;
 }
 
@@ -63,9 +65,10 @@ static carom_status look(slide *s, const double *w, double *cost, bool *beyond,
   state_descent_copy(d, d->trial, d->starts, s->piece);
   if (!tangent_move(&sh->tangent, state_descent_state(d, d->trial, s->piece), d->z))
     return CAROM_OK;
-  carom_status status = state_descent_evaluate(d, d->trial, &s->piece, 1, false, &there, error);
+  s->limit[s->piece] = s->cost + rise + JUMP;
+  carom_status status = state_descent_try(d, d->trial, &s->piece, 1, s->limit, &there, error);
   if (there) *cost = sh->piece_cost[s->piece];
-  *beyond = !(*cost < s->cost + rise + JUMP);
+  *beyond = !(*cost < s->limit[s->piece]);
   return status;
 }
 

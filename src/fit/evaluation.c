@@ -152,13 +152,13 @@ static void begin_piece(evaluation *e, int sample, const double *starts) {
 static void note_contacts(evaluation *e, int sample, int at) {
   shooting *sh = e->sh;
   const piece *p = &sh->pieces[e->pieces[sample]];
-  bool acted = carom_rollout_contacts(e->rollout)[2 * sample + 1] != 0;
+  bool acted = carom_rollout_contacts(e->sh->rollout)[2 * sample + 1] != 0;
   if (at < p->count + !p->last) sh->struck[p->first + at] = acted;
   size_t contacts = (size_t)sh->system->contact_count;
   uint8_t *felt = sh->felt + (size_t)e->pieces[sample] * contacts;
-  int impacts = carom_rollout_impact_count(e->rollout, sample);
+  int impacts = carom_rollout_impact_count(e->sh->rollout, sample);
   for (int i = 0; i < impacts; i++) {
-    carom_impact impact = carom_rollout_impact(e->rollout, sample, i);
+    carom_impact impact = carom_rollout_impact(e->sh->rollout, sample, i);
     for (int k = 0; k < impact.contact_count; k++) felt[impact.contacts[k]] = 1;
   }
   // contacts that only last leave no impact: any of them may have acted
@@ -171,28 +171,28 @@ static carom_status reverse_rows(evaluation *e, carom_error *error) {
   shooting *sh = e->sh;
   size_t D = (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
   int passes = 0;
-  for (int k = 0; k < e->count; k++) {
-    int own = parts_split(&sh->parts, e->rollout, k);
+  for (int k = 0; k < e->active; k++) {
+    int own = parts_split(&sh->parts, e->sh->rollout, k);
     passes = own > passes ? own : passes;
   }
-  memset(e->x_bar, 0, sizeof(double) * (size_t)e->batch * 2 * D);
-  memset(e->v_bar, 0, sizeof(double) * (size_t)e->batch * 2 * D);
+  memset(e->x_bar, 0, sizeof(double) * (size_t)e->active * 2 * D);
+  memset(e->v_bar, 0, sizeof(double) * (size_t)e->active * 2 * D);
   for (int pass = 0; pass < passes; pass++) {
-    for (int k = 0; k < e->count; k++) {
+    for (int k = 0; k < e->active; k++) {
       parts_seed(&sh->parts, k, pass, e->L + (size_t)k * f * 2 * D, e->state_bar);
       memcpy(e->x_bar + ((size_t)k * 2 + 1) * D, e->state_bar, sizeof(double) * D);
       memcpy(e->v_bar + ((size_t)k * 2 + 1) * D, e->state_bar + D, sizeof(double) * D);
     }
     carom_status status =
-        carom_rollout_vjp(e->rollout, e->x_bar, e->v_bar, e->x0_bar, e->v0_bar, NULL, error);
+        carom_rollout_vjp(e->sh->rollout, e->x_bar, e->v_bar, e->x0_bar, e->v0_bar, NULL, error);
     if (status != CAROM_OK) return status;
-    for (int k = 0; k < e->count; k++) {
+    for (int k = 0; k < e->active; k++) {
       memcpy(e->start_bar, e->x0_bar + (size_t)k * D, sizeof(double) * D);
       memcpy(e->start_bar + D, e->v0_bar + (size_t)k * D, sizeof(double) * D);
       for (size_t i = 0; i < f; i++)
         if (sh->parts.slot[(size_t)k * f + i] == pass)
           parts_row(&sh->parts, sh->unknowns, e->q, k, (int)i, e->start_bar,
-                    rollout_theta_bar(e->rollout, k), e->rows + ((size_t)k * f + i) * (2 * D + p));
+                    rollout_theta_bar(e->sh->rollout, k), e->rows + ((size_t)k * f + i) * (2 * D + p));
     }
   }
   return CAROM_OK;
@@ -221,16 +221,13 @@ void evaluation_carry(evaluation *e, const double *rows, const double *Y, double
 static carom_status advance(evaluation *e, int at, carom_error *error) {
   shooting *sh = e->sh;
   size_t D = (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
-  for (int k = e->count; k < e->batch; k++) { // the rest of the batch repeats the first sample
-    memcpy(e->x0 + (size_t)k * D, e->x0, sizeof(double) * D);
-    memcpy(e->v0 + (size_t)k * D, e->v0, sizeof(double) * D);
-  }
-  carom_status status = carom_rollout_run(e->rollout, sh->theta, e->x0, e->v0, error);
+  rollout_use_first(sh->rollout, e->active);
+  carom_status status = carom_rollout_run(e->sh->rollout, sh->theta, e->x0, e->v0, error);
   if (status != CAROM_OK) return status;
-  carom_report report = carom_rollout_report(e->rollout);
+  carom_report report = carom_rollout_report(e->sh->rollout);
   carom_report_add(&sh->report, &report);
-  const double *x = carom_rollout_positions(e->rollout), *v = carom_rollout_velocities(e->rollout);
-  for (int k = 0; k < e->count; k++) {
+  const double *x = carom_rollout_positions(e->sh->rollout), *v = carom_rollout_velocities(e->sh->rollout);
+  for (int k = 0; k < e->active; k++) {
     if (sh->note_felt) note_contacts(e, k, at);
     sides_note(e, k);
     memcpy(e->x0 + (size_t)k * D, x + ((size_t)k * 2 + 1) * D, sizeof(double) * D);
@@ -241,7 +238,7 @@ static carom_status advance(evaluation *e, int at, carom_error *error) {
   }
   if (!e->derivatives) return CAROM_OK;
   status = reverse_rows(e, error);
-  for (int k = 0; k < e->count && status == CAROM_OK; k++) {
+  for (int k = 0; k < e->active && status == CAROM_OK; k++) {
     double *Y = e->Y + (size_t)k * (f + p) * 2 * D;
     evaluation_state(e, k, e->state);
     tangent_at(&sh->tangent, e->state, e->B, e->L + (size_t)k * f * 2 * D);
@@ -288,23 +285,69 @@ static carom_status reach(evaluation *e, int sample, int at, carom_error *error)
   return status;
 }
 
+/* A sample takes no further part; the last one that does takes its place. */
+static void leave(evaluation *e, int sample) {
+  const shooting *sh = e->sh;
+  const size_t D = (size_t)sh->D, m = (size_t)sh->measure.count, k = (size_t)sample;
+  const size_t last = (size_t)--e->active;
+  if (k == last) return; // what derivatives need does not move: their pieces leave from behind
+  const int left = e->pieces[k];
+  e->pieces[k] = e->pieces[last];
+  e->pieces[last] = left;
+  memcpy(e->x0 + k * D, e->x0 + last * D, sizeof(double) * D);
+  memcpy(e->v0 + k * D, e->v0 + last * D, sizeof(double) * D);
+  memcpy(e->r + k * m, e->r + last * m, sizeof(double) * m);
+  e->pending[k] = e->pending[last];
+}
+
+/* Does what a sample has cost up to its state `at` already tell that it is not wanted? */
+static bool is_hopeless(const evaluation *e, int sample, int at) {
+  const shooting *sh = e->sh;
+  const int index = e->pieces[sample],
+            settled = e->pending[sample] >= 0 ? e->pending[sample] : at + 1;
+  if (sh->limit == NULL || e->derivatives) return false;
+  double cost = sh->piece_cost[index], marked = sh->mark_cost[index];
+  if (settled > sh->mark) cost = marked + sh->degree * (cost - marked);
+  return cost > sh->limit[index];
+}
+
+// steps of a sample: an impact may follow the last state
+static int steps_with_sides(const evaluation *e, int sample) {
+  return steps_of(e->sh, e->pieces[sample]) + e->sided;
+}
+
+// longer pieces first
+static void sort_pieces(evaluation *e) {
+  for (int k = 1; k < e->count; k++)
+    for (int i = k; i > 0 && steps_with_sides(e, i) > steps_with_sides(e, i - 1); i--) {
+      const int longer = e->pieces[i];
+      e->pieces[i] = e->pieces[i - 1];
+      e->pieces[i - 1] = longer;
+    }
+}
+
 // states of a batch from the first to the last
 static carom_status run_batch(evaluation *e, const double *starts, carom_error *error) {
   shooting *sh = e->sh;
-  int most = 0;
+  sort_pieces(e);
   for (int k = 0; k < e->count; k++) {
     begin_piece(e, k, starts);
     e->pending[k] = -1;
     e->struck[k] = false;
     if (sh->free_states) residuals_compare(e, k, 0);
     if (!e->sided) residuals_settle(e, k);
-    int steps = steps_of(sh, e->pieces[k]) + e->sided; // an impact may follow the last state
-    most = steps > most ? steps : most;
   }
   carom_status status = CAROM_OK;
-  for (int at = 1; at <= most && status == CAROM_OK; at++) {
+  e->active = e->count;
+  while (e->active > 0 && steps_with_sides(e, e->active - 1) < 1) e->active--;
+  for (int at = 1; e->active > 0 && status == CAROM_OK; at++) {
     status = advance(e, at, error);
-    for (int k = 0; k < e->count && status == CAROM_OK; k++) status = reach(e, k, at, error);
+    for (int k = 0; k < e->active && status == CAROM_OK; k++) status = reach(e, k, at, error);
+    for (int k = e->active - 1; k >= 0; k--) {
+      const bool hopeless = is_hopeless(e, k, at);
+      if (hopeless) sh->piece_cost[e->pieces[k]] = INFINITY;
+      if (hopeless || steps_with_sides(e, k) == at) leave(e, k);
+    }
   }
   return status;
 }
@@ -340,18 +383,17 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
   unknowns_put(sh->unknowns, q, sh->theta, &sh->measure);
   evaluation e = evaluation_make(sh, q, derivatives);
   double total = prior_cost(sh, q);
-  bool few = count <= 4 * EVALUATION_FEW && count < sh->batch;
-  e.rollout = few ? sh->few : sh->many;
-  e.batch = few ? EVALUATION_FEW : sh->batch;
   for (int at = 0; at < count; at += e.count) {
-    e.count = count - at < e.batch ? count - at : e.batch;
+    e.count = count - at < sh->batch ? count - at : sh->batch;
     for (int k = 0; k < e.count; k++) e.pieces[k] = subset != NULL ? subset[at + k] : at + k;
     carom_status status = run_batch(&e, starts, error);
     if (status == CAROM_NUMERICAL_FAILURE || status == CAROM_INVALID_ARGUMENT ||
         status == CAROM_INVALID_DATA)
       return CAROM_OK; // an infinite cost; the error says what happened
     if (status != CAROM_OK) return status;
-    for (int k = 0; k < e.count; k++) total += sh->piece_cost[e.pieces[k]];
+    for (int k = 0; k < e.count; k++)
+      if (sh->limit == NULL || isfinite(sh->piece_cost[e.pieces[k]]))
+        total += sh->piece_cost[e.pieces[k]];
   }
   if (sh->free_states && sh->join > 0 && subset == NULL) {
     sh->join_cost = joins_cost(sh, starts);

@@ -5,18 +5,14 @@
 
 #include "fit/shooting.h"
 
-enum {
-  EVALUATION_BATCH = 256, /* samples at once, at most */
-  EVALUATION_FEW = 4      /* samples of the rollout for trials that few pieces feel */
-};
+enum { EVALUATION_BATCH = 256 /* samples at once, at most */ };
 
 /* Views of the scratch and of what is being evaluated. */
 typedef struct evaluation {
   shooting *sh;
   const double *q;
-  carom_rollout *rollout;
-  int batch; /* samples of it, */
-  int count; /* and those of them that are pieces */
+  int count;  /* samples: pieces, */
+  int active; /* and those of them that still go on, which stand first */
   int pieces[EVALUATION_BATCH];
   bool derivatives;
   int columns; /* derivatives are taken by: f of a free first state, p unknowns */

@@ -31,6 +31,7 @@ typedef struct population {
   int size;            /* members */
   members now, next;   /* where they are, where they may go */
   int *parent;         /* [most] */
+  double *limit;       /* [most] of what a move may cost, to be taken */
   double *axes;        /* [f][f] principal axes, as long as a deviation, of the best member */
   double *B, *L;       /* [f][2 D] tangent space */
   double *memory;
@@ -40,7 +41,7 @@ typedef struct population {
 static carom_status lay_out(population *p, carom_error *error) {
   const size_t row = 2 * (size_t)p->copies.D, f = (size_t)p->copies.f, most = (size_t)p->most;
   double *at = p->memory =
-      size_allocate(2 * most * (row + 2) + f * f + 2 * f * row, sizeof(double));
+      size_allocate(2 * most * (row + 2) + most + f * f + 2 * f * row, sizeof(double));
   p->parent = size_allocate(most, sizeof(int));
   if (p->memory == NULL || p->parent == NULL || !state_descent_make(&p->d, &p->copies, p->m->q))
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a population of first states");
@@ -50,6 +51,7 @@ static carom_status lay_out(population *p, carom_error *error) {
     both[k]->cost = at, at += most;
     both[k]->before = at, at += most;
   }
+  p->limit = at, at += most;
   p->axes = at, at += f * f;
   p->B = at, at += f * row;
   p->L = at;
@@ -98,13 +100,14 @@ static void copy_member(const population *p, members *to, int k, const members *
   to->before[k] = from->before[i];
 }
 
-static carom_status evaluate(population *p, members *of, carom_error *error) {
+/* Costs of all members; of those above a ceiling [size], if there is one, infinite. */
+static carom_status evaluate(population *p, members *of, const double *ceiling, carom_error *error) {
   carom_status status = CAROM_OK;
   for (int at = 0; at < p->size && status == CAROM_OK; at += COPIES) {
     const int count = p->size - at < COPIES ? p->size - at : COPIES;
     bool there;
-    status =
-        state_descent_evaluate(&p->d, state_of(p, of, at), p->list, count, false, &there, error);
+    status = state_descent_try(&p->d, state_of(p, of, at), p->list, count,
+                               ceiling != NULL ? ceiling + at : NULL, &there, error);
     for (int k = 0; k < count; k++) {
       of->cost[at + k] = there ? p->copies.piece_cost[k] : INFINITY;
       of->before[at + k] = p->copies.mark_cost[k];
@@ -187,7 +190,8 @@ static void move(population *p, const double *from, double *to) {
   if (!tangent_move(&p->copies.tangent, to, p->d.z)) memcpy(to, from, bytes);
 }
 
-/* One move of each member, by Metropolis' rule; the next states count by a degree. */
+/* One move of each member, by Metropolis' rule; the next states count by a degree. How much worse it may be is drawn first, so that
+ * most of what is refused need not be followed to its end. */
 static carom_status sweep(population *p, double degree, carom_error *error) {
   static const double sizes[] = {0.1, 0.25, 0.5};
   enum { SIZES = sizeof sizes / sizeof sizes[0] };
@@ -197,14 +201,14 @@ static carom_status sweep(population *p, double degree, carom_error *error) {
     else
       draw_by_axes(p, sizes[rng_below(&p->random, SIZES)]);
     move(p, state_of(p, &p->now, k), state_of(p, &p->next, k));
+    p->limit[k] = p->now.before[k] + degree * rise_of(&p->now, k) -
+                  log(1 - rng_uniform(&p->random, 0, 1));
   }
-  carom_status status = evaluate(p, &p->next, error);
-  for (int k = 0; k < p->size && status == CAROM_OK; k++) {
-    const double rise = p->next.before[k] - p->now.before[k] +
-                        degree * (rise_of(&p->next, k) - rise_of(&p->now, k));
-    if (rise <= 0 || rng_uniform(&p->random, 0, 1) < exp(-rise))
+  p->copies.degree = degree;
+  carom_status status = evaluate(p, &p->next, p->limit, error);
+  for (int k = 0; k < p->size && status == CAROM_OK; k++)
+    if (p->next.before[k] + degree * rise_of(&p->next, k) <= p->limit[k])
       copy_member(p, &p->now, k, &p->next, k);
-  }
   return status;
 }
 
@@ -249,7 +253,7 @@ static carom_status grow(population *p, bool *there, carom_error *error) {
                    : wanted < p->least ? p->least
                                        : wanted;
   double degree = 0;
-  carom_status status = evaluate(p, &p->now, error);
+  carom_status status = evaluate(p, &p->now, NULL, error);
   *there = isfinite(p->now.cost[best_of(p)]);
   if (status == CAROM_OK && *there) status = set_axes(p, error);
   for (int k = 1; degree < 1 && status == CAROM_OK && *there; k++) {

@@ -75,11 +75,10 @@ carom_status shooting_recut(shooting *sh, int length, carom_error *error) {
   }
   // no samples that nobody needs
   int batch = sh->piece_count < EVALUATION_BATCH ? sh->piece_count : EVALUATION_BATCH;
-  if (batch < EVALUATION_FEW) batch = EVALUATION_FEW;
   if (batch == sh->batch) return CAROM_OK;
-  carom_rollout_destroy(sh->many);
+  carom_rollout_destroy(sh->rollout);
   sh->batch = batch;
-  return carom_rollout_create(sh->system, &sh->step, batch, &sh->many, error);
+  return carom_rollout_create(sh->system, &sh->step, batch, &sh->rollout, error);
 }
 
 // bodies that are joined, or one body, are on one side of an impact
@@ -135,6 +134,7 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
                    .run_first = first,
                    .run_states = count,
                    .horizon = INT_MAX,
+                   .degree = 1,
                    .noise = {1, 1, 1, 1}};
   bool ready = tangent_space_init(&sh->tangent, system) && measure_init(&sh->measure, system) &&
                cut(sh, length);
@@ -143,7 +143,6 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
   sh->plain.centre = NULL;
   if (ready) {
     sh->batch = sh->piece_count < EVALUATION_BATCH ? sh->piece_count : EVALUATION_BATCH;
-    if (sh->batch < EVALUATION_FEW) sh->batch = EVALUATION_FEW;
     size_t pieces = (size_t)sh->piece_count;
     sh->theta = size_allocate((size_t)system->parameter_count, sizeof(double));
     sh->piece_cost = size_allocate_zero(pieces, sizeof(double));
@@ -170,10 +169,8 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
   one.keep_impacts = true;
   one.progress = NULL;
   sh->step = one;
-  carom_status status = carom_rollout_create(system, &one, sh->batch, &sh->many, error);
+  carom_status status = carom_rollout_create(system, &one, sh->batch, &sh->rollout, error);
   one.threads = 1;
-  if (status == CAROM_OK)
-    status = carom_rollout_create(system, &one, EVALUATION_FEW, &sh->few, error);
   if (status == CAROM_OK && one.contact_time == CAROM_CONTACT_TIME_EVENT)
     status = carom_rollout_create(system, &one, 1, &sh->one, error);
   if (status != CAROM_OK) return status;
@@ -192,8 +189,7 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
 }
 
 void shooting_free(shooting *sh) {
-  carom_rollout_destroy(sh->many);
-  carom_rollout_destroy(sh->few);
+  carom_rollout_destroy(sh->rollout);
   carom_rollout_destroy(sh->one);
   branch_flight_free(&sh->flight);
   parts_free(&sh->parts);

@@ -53,13 +53,13 @@ typedef struct shooting {
   tangent_space tangent;
   measure measure, plain;     /* of the data; in units of the scene */
   carom_rollout_options step; /* of one time step */
-  carom_rollout *many, *few;  /* of it, for all pieces and for some */
+  carom_rollout *rollout;     /* of it, for pieces */
   carom_rollout *one;         /* of one sample; NULL where contacts act at the end of steps */
   branch_flight flight;
   body_parts parts;
   int *unit;   /* [measure.count] numbers of bodies that are joined are on one side of an impact */
   int *taken;  /* [assemblies] impact whose side a unit takes, -1: none; scratch of an evaluation */
-  int batch;   /* samples of `many` */
+  int batch;   /* samples of `rollout` */
   int D, f, p; /* coordinates, freedoms of a state, unknowns */
   double dt;
 
@@ -81,6 +81,8 @@ typedef struct shooting {
   double *piece_cost;   /* [piece_count] of the last evaluation */
   int mark;             /* states whose part of it is kept, too */
   double *mark_cost;    /* [piece_count] */
+  const double *limit;  /* [piece_count] NULL: none. A piece that costs more, without derivatives, is given up */
+  double degree;        /* by which states from the mark on count there */
   double *piece_square; /* [piece_count] sum of squares in deviations */
   int *piece_outliers;  /* [piece_count] states beyond huber */
   double
@@ -110,7 +112,7 @@ carom_status shooting_recut(shooting *sh, int length, carom_error *error);
 /* The cost at coordinates q and first states `starts` [piece_count][2 D] (not read unless states are free),
  * of the pieces in `subset` (NULL: all). Infinite where motion cannot be computed; then the error
  * says why, and the status is CAROM_OK all the same unless memory is short. With `derivatives` the normals
- * are filled. */
+ * are filled. Pieces that were given up for `limit` have an infinite cost and are not part of the sum. */
 carom_status shooting_evaluate(shooting *sh, const double *q, const double *starts,
                                const int *subset, int subset_count, bool derivatives, double *cost,
                                carom_error *error);

@@ -9,7 +9,7 @@
 void sides_note(evaluation *e, int sample) {
   const shooting *sh = e->sh;
   size_t row = 2 * (size_t)sh->D, C = (size_t)(sh->f + sh->p), k = (size_t)sample;
-  e->struck[sample] = e->sided && carom_rollout_impact_count(e->rollout, sample) > 0;
+  e->struck[sample] = e->sided && carom_rollout_impact_count(sh->rollout, sample) > 0;
   if (!e->struck[sample]) return;
   evaluation_state(e, sample, e->before + k * row);
   if (e->derivatives)
@@ -27,7 +27,7 @@ static carom_status differentiate_side(evaluation *e, int sample, branch_side si
   if (status != CAROM_OK) return status;
   branch_state(&sh->flight, sh->one, 0, side, impact, e->side);
   tangent_at(&sh->tangent, e->side, e->B, L);
-  int passes = parts_split(&sh->parts, e->rollout, sample);
+  int passes = parts_split(&sh->parts, sh->rollout, sample);
   for (int pass = 0; pass < passes && status == CAROM_OK; pass++) {
     parts_seed(&sh->parts, sample, pass, L, e->dside);
     branch_state_vjp(&sh->flight, sh->one, 0, side, impact, e->dside, e->state_bar, e->theta_bar);
@@ -68,13 +68,13 @@ carom_status sides_consider(evaluation *e, int sample, branch_side side, carom_e
   shooting *sh = e->sh;
   size_t row = 2 * (size_t)sh->D, m = (size_t)sh->measure.count;
   const int units = sh->system->assembly_count,
-            impacts = carom_rollout_impact_count(e->rollout, sample);
+            impacts = carom_rollout_impact_count(sh->rollout, sample);
   const double *y =
       sh->data + (size_t)(sh->pieces[e->pieces[sample]].first + e->pending[sample]) * row;
   double *r = e->r + (size_t)sample * m;
   for (int unit = 0; unit < units; unit++) sh->taken[unit] = -1;
   for (int k = 0; k < impacts; k++) {
-    branch_state(&sh->flight, e->rollout, sample, side, k, e->side);
+    branch_state(&sh->flight, sh->rollout, sample, side, k, e->side);
     measure_residual(&sh->measure, e->side, y, e->other_r);
     for (int unit = 0; unit < units; unit++) {
       if (!(residuals_unit_cost(sh, e->other_r, unit) < residuals_unit_cost(sh, r, unit))) continue;

@@ -31,19 +31,21 @@ typedef struct survey {
   double *depth;        /* [suspects][DIPS] costs in the best dips, the least first */
   double *where;        /* [suspects][DIPS][f] and their places */
   double *found, *best; /* [piece_count][2 D], [piece_count] the best descent of each */
+  double *limit;        /* [piece_count] of the cost: what is higher does not lead lower */
 } survey;
 
 static bool survey_make(survey *s, minimiser *m) {
   const size_t n = (size_t)m->sh->piece_count, f = (size_t)m->sh->f;
   *s = (survey){.m = m};
   if (!state_descent_make(&s->d, m->sh, m->q)) return false;
-  s->line = size_allocate(n * (2 * REACH + 1 + DIPS * (1 + f) + 2 * (size_t)m->sh->D + 1),
+  s->line = size_allocate(n * (2 * REACH + 1 + DIPS * (1 + f) + 2 * (size_t)m->sh->D + 2),
                           sizeof(double));
   if (s->line == NULL) return false;
   s->depth = s->line + n * (2 * REACH + 1);
   s->where = s->depth + n * DIPS;
   s->found = s->where + n * DIPS * f;
   s->best = s->found + n * 2 * (size_t)m->sh->D;
+  s->limit = s->best + n;
   return true;
 }
 
@@ -52,7 +54,7 @@ static void survey_free(survey *s) {
   free(s->line);
 }
 
-/* A point of one axis: costs of all suspects there. Infinite where motion cannot be computed. */
+/* A point of one axis: costs of all suspects there. Infinite where motion cannot be computed, or above the limit. */
 static carom_status look(survey *s, int axis, int point, carom_error *error) {
   state_descent *d = &s->d;
   shooting *sh = d->sh;
@@ -67,7 +69,7 @@ static carom_status look(survey *s, int axis, int point, carom_error *error) {
       state_descent_copy(d, d->trial, s->m->starts, i);
   }
   carom_status status =
-      state_descent_evaluate(d, d->trial, d->suspects, d->suspect_count, false, &there, error);
+      state_descent_try(d, d->trial, d->suspects, d->suspect_count, s->limit, &there, error);
   for (int k = 0; k < d->suspect_count; k++)
     s->line[k * (2 * REACH + 1) + point] = there ? sh->piece_cost[d->suspects[k]] : INFINITY;
   return status;
@@ -89,7 +91,6 @@ static void keep_dip(survey *s, int suspect, int axis, double by, double cost) {
 }
 
 static carom_status survey_axis(survey *s, int axis, carom_error *error) {
-  const double HIGH = 200; // of the cost: what is higher does not lead lower
   carom_status status = CAROM_OK;
   for (int point = 0; point <= 2 * REACH && status == CAROM_OK; point++)
     status = look(s, axis, point, error);
@@ -97,7 +98,7 @@ static carom_status survey_axis(survey *s, int axis, carom_error *error) {
     const double *line = s->line + k * (2 * REACH + 1);
     for (int point = 1; point < 2 * REACH; point++)
       if (point != REACH && line[point] < line[point - 1] && line[point] <= line[point + 1] &&
-          line[point] < line[REACH] + HIGH)
+          line[point] < s->limit[s->d.suspects[k]])
         keep_dip(s, k, axis, place_of(point), line[point]);
   }
   return status;
@@ -130,6 +131,7 @@ static carom_status descend_from(survey *s, int dip, carom_error *error) {
 }
 
 static carom_status search(survey *s, bool *moved, carom_error *error) {
+  const double HIGH = 200; // of the cost
   state_descent *d = &s->d;
   bool there;
   carom_status status =
@@ -137,7 +139,10 @@ static carom_status search(survey *s, bool *moved, carom_error *error) {
   if (status != CAROM_OK || !there) return status;
   for (int k = 0; k < d->suspect_count; k++) state_descent_axes(d, d->suspects[k]);
   for (int k = 0; k < d->suspect_count * DIPS; k++) s->depth[k] = INFINITY;
-  for (int i = 0; i < d->sh->piece_count; i++) s->best[i] = INFINITY;
+  for (int i = 0; i < d->sh->piece_count; i++) {
+    s->best[i] = INFINITY;
+    s->limit[i] = s->m->totals[i] + HIGH;
+  }
   // eigenvalues ascend
   const int f = d->sh->f;
   for (int axis = f > AXES ? f - AXES : 0; axis < f && status == CAROM_OK; axis++)

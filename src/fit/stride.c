@@ -39,6 +39,29 @@ static int find_risen(minimiser *m) {
   return count;
 }
 
+/* Pieces of the list whose first states in m->share_starts cost less than the best so far take them, with their share where it is
+ * one. */
+static carom_status take_better(minimiser *m, int count, const double *share, double *cost,
+                                carom_error *error) {
+  shooting *sh = m->sh;
+  const size_t row = 2 * (size_t)sh->D;
+  double there;
+  sh->limit = m->share_best;
+  carom_status status =
+      shooting_evaluate(sh, m->trial_q, m->share_starts, m->subset, count, false, &there, error);
+  sh->limit = NULL;
+  for (int k = 0; k < count && status == CAROM_OK && isfinite(there); k++) {
+    const int i = m->subset[k];
+    if (!(sh->piece_cost[i] < m->share_best[i])) continue;
+    *cost += sh->piece_cost[i] - m->share_best[i];
+    m->share_best[i] = sh->piece_cost[i];
+    if (share != NULL) m->share_taken[i] = *share;
+    memcpy(m->trial_starts + (size_t)i * row, m->share_starts + (size_t)i * row,
+           sizeof(double) * row);
+  }
+  return status;
+}
+
 /* Factor of what is known of first state i. */
 static bool factor_state(const minimiser *m, int i, double *a) {
   const int f = m->sh->f;
@@ -69,37 +92,24 @@ static carom_status stride_back(minimiser *m, int count, double *cost, carom_err
   static const double sizes[] = {0.05, 0.1, 0.2, 0.4};
   enum { SIZES = sizeof sizes / sizeof sizes[0], DRAWS = 32 };
   const double JUMP = 2; // of the cost
-  shooting *sh = m->sh;
-  const size_t row = 2 * (size_t)sh->D, f = (size_t)sh->f;
+  const size_t f = (size_t)m->sh->f;
   int beyond = 0;
   rng random;
   rng_seed(&random, 37, (uint64_t)m->iterations);
   for (int k = 0; k < count && beyond < MOST_SCATTERED; k++) {
     const int i = m->subset[k];
-    if (!(m->share_best[k] > m->piece_costs[i] + JUMP)) continue;
+    if (!(m->share_best[i] > m->piece_costs[i] + JUMP)) continue;
     if (!factor_state(m, i, m->share_factors + (size_t)beyond * f * f)) continue;
-    m->share_best[beyond] = m->share_best[k];
-    m->share_taken[beyond] = m->share_taken[k];
     m->subset[beyond++] = i;
   }
   carom_status status = CAROM_OK;
   for (int draw = 0; draw < DRAWS && beyond > 0 && status == CAROM_OK; draw++) {
-    double there;
     bool movable = true;
     for (int k = 0; k < beyond && movable; k++)
       movable = scatter(m, m->subset[k], m->share_factors + (size_t)k * f * f, sizes[draw % SIZES],
                         &random);
     if (!movable) continue;
-    status =
-        shooting_evaluate(sh, m->trial_q, m->share_starts, m->subset, beyond, false, &there, error);
-    for (int k = 0; k < beyond && status == CAROM_OK && isfinite(there); k++) {
-      const int i = m->subset[k];
-      if (!(sh->piece_cost[i] < m->share_best[k])) continue;
-      *cost += sh->piece_cost[i] - m->share_best[k];
-      m->share_best[k] = sh->piece_cost[i];
-      memcpy(m->trial_starts + (size_t)i * row, m->share_starts + (size_t)i * row,
-             sizeof(double) * row);
-    }
+    status = take_better(m, beyond, NULL, cost, error);
   }
   return status;
 }
@@ -108,29 +118,19 @@ carom_status stride_shorten(minimiser *m, double *cost, double *predicted, carom
   static const double shares[] = {0.5, 0.2, 0, -0.05};
   enum { SHARES = sizeof shares / sizeof shares[0] };
   shooting *sh = m->sh;
-  const size_t row = 2 * (size_t)sh->D;
   if (!sh->free_states || sh->join > 0 || isinf(*cost)) return CAROM_OK;
   const int count = find_risen(m);
-  for (int k = 0; k < count; k++) m->share_best[k] = sh->piece_cost[m->subset[k]];
-  for (int k = 0; k < count; k++) m->share_taken[k] = 1;
+  for (int k = 0; k < count; k++) {
+    m->share_best[m->subset[k]] = sh->piece_cost[m->subset[k]];
+    m->share_taken[m->subset[k]] = 1;
+  }
   carom_status status = CAROM_OK;
   for (int s = 0; s < SHARES && count > 0 && status == CAROM_OK; s++) {
-    double there;
     bool movable = true;
     for (int k = 0; k < count && movable; k++) movable = take_share(m, m->subset[k], shares[s]);
     if (!movable) continue;
-    status =
-        shooting_evaluate(sh, m->trial_q, m->share_starts, m->subset, count, false, &there, error);
-    for (int k = 0; k < count && status == CAROM_OK && isfinite(there); k++) {
-      const int i = m->subset[k];
-      if (!(sh->piece_cost[i] < m->share_best[k])) continue;
-      *cost += sh->piece_cost[i] - m->share_best[k];
-      m->share_best[k] = sh->piece_cost[i];
-      m->share_taken[k] = shares[s];
-      memcpy(m->trial_starts + (size_t)i * row, m->share_starts + (size_t)i * row,
-             sizeof(double) * row);
-    }
+    status = take_better(m, count, &shares[s], cost, error);
   }
-  for (int k = 0; k < count; k++) *predicted -= lost(m, m->subset[k], m->share_taken[k]);
+  for (int k = 0; k < count; k++) *predicted -= lost(m, m->subset[k], m->share_taken[m->subset[k]]);
   return status == CAROM_OK ? stride_back(m, count, cost, error) : status;
 }

@@ -150,8 +150,16 @@ carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom
   b->job.batch = samples;
   b->shard_count = shards;
   b->own = is_shared(b) ? ranks_own(shards) : (rank_range){0, shards};
-  b->thread_count = threads_startable(workers);
+  b->awake = b->thread_count = threads_startable(workers);
   return CAROM_OK;
+}
+
+void batch_use_first(batch_executor *b, int samples) {
+  enum { ENOUGH = 4 }; // to wake other threads for
+  b->job.batch = samples;
+  b->shard_count = (samples - 1) / b->options.shard_size + 1;
+  b->own = (rank_range){0, b->shard_count};
+  b->awake = samples < ENOUGH ? 1 : b->thread_count;
 }
 
 long batch_allocations(const batch_executor *b) {
@@ -252,7 +260,7 @@ carom_status batch_run(batch_executor *b, const batch_states *states, carom_erro
   b->job.states = *states;
   b->job.progress = b->options.progress != NULL ? report_progress : NULL;
   b->job.progress_user = &progress;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(b->thread_count)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(b->awake)
   for (int i = b->own.first; i < b->own.end; i++)
     shard_run(&b->job, shard_at(b, i), &b->workers[omp_get_thread_num()],
               b->use == BATCH_REVERSE_LATER ? &b->tapes[i] : NULL, &b->results[i]);
@@ -282,7 +290,7 @@ static bool reverse_shard(batch_executor *b, int index, worker *w, tape *t,
 
 carom_status batch_vjp(batch_executor *b, const batch_cotangents *bars, carom_error *error) {
   bool done = true;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(b->thread_count) reduction(&& : done)
+#pragma omp parallel for schedule(dynamic, 1) num_threads(b->awake) reduction(&& : done)
   for (int i = 0; i < b->shard_count; i++)
     done = reverse_shard(b, i, &b->workers[omp_get_thread_num()], &b->tapes[i], bars) && done;
   if (done) return CAROM_OK;

@@ -34,6 +34,7 @@ typedef struct batch_executor {
   bool fixed_potential; /* it has none that anyone asks for */
   int thread_limit;
   int shard_count, thread_count; /* of the last batch_reserve */
+  int awake;                     /* threads that run and reverse it: all, or one for very few samples */
   rank_range own;                /* the shards of this rank */
 
   /* these grow to the largest batch seen */
@@ -64,6 +65,9 @@ void batch_set_threads(batch_executor *b, int threads);
 /* Room for `samples` samples, and for cotangents of parameters if `gradients`. What is there already
  * is kept. */
 carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom_error *error);
+
+/* From the next run on, the first `samples` of those that are reserved. Only for a batch that is reversed later. */
+void batch_use_first(batch_executor *b, int samples);
 
 /* Whether the initial states of all samples are finite numbers. */
 carom_status batch_check_states(const batch_executor *b, const double *x0, const double *v0,

@@ -350,6 +350,11 @@ const double *carom_rollout_potential_bar(const carom_rollout *rollout) {
                                                                      : NULL;
 }
 
+void rollout_use_first(carom_rollout *rollout, int samples) {
+  batch_use_first(&rollout->batch, samples);
+  rollout->has_run = false;
+}
+
 const double *rollout_theta_bar(const carom_rollout *rollout, int sample) {
   return rollout->batch.theta_bars + (size_t)sample * (size_t)rollout->batch.parameter_count;
 }

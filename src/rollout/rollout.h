@@ -11,6 +11,10 @@ carom_status rollout_create_with(const carom_system *system, const carom_rollout
                                  const potential *energy, int batch, carom_rollout **rollout,
                                  carom_error *error);
 
+/* From the next run on, the first `samples` of the batch alone: initial states, trajectories and cotangents of the others are
+ * neither read nor written. */
+void rollout_use_first(carom_rollout *rollout, int samples);
+
 /* The cotangent of theta [carom_parameters_count] that one sample has after carom_rollout_vjp, where
  * options.shard_size is 1. */
 const double *rollout_theta_bar(const carom_rollout *rollout, int sample);
