@@ -115,14 +115,16 @@ static carom_status find_states(minimiser *m, double deviations, int round, bool
   return status;
 }
 
-/* Looks for other valleys of the cost until there is none that is deeper: far ones first, then those close by. */
-static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 4, CLOSE_ROUNDS = 10, ENOUGH = 2 };
+/* Draws of populations: of each round of looking far, of pieces whose unknowns are held, of all pieces at the end. */
+enum { FAR_ROUNDS = 4, HELD = FAR_ROUNDS, LAST };
+
+/* Valleys far off: other orders of impacts, other properties. */
+static carom_status look_far(carom_fit *fit, const bool *estimate, carom_error *error) {
   const double SUSPECT = 0.5; // deviations
   minimiser *m = &fit->minimiser;
   carom_status status = CAROM_OK;
   bool moved = true;
-  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
+  for (int round = 0; round < FAR_ROUNDS && moved && status == CAROM_OK; round++) {
     bool states_moved = false;
     status = find_states(m, SUSPECT, round, &states_moved, error);
     if (status == CAROM_OK) status = valley_properties(m, &moved, error);
@@ -131,9 +133,16 @@ static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_err
     if (status == CAROM_OK && !moved) status = outvote_search(m, &moved, error);
     if (status == CAROM_OK && moved) status = settle(fit, estimate, 2, error);
   }
+  return status;
+}
+
+/* Those close by: along edges, and behind them. */
+static carom_status look_close(minimiser *m, carom_error *error) {
+  enum { ROUNDS = 10, ENOUGH = 2 };
+  carom_status status = CAROM_OK;
   int in_vain = 0;
-  for (int round = 0; round < CLOSE_ROUNDS && in_vain < ENOUGH && status == CAROM_OK; round++) {
-    bool slid = false;
+  for (int round = 0; round < ROUNDS && in_vain < ENOUGH && status == CAROM_OK; round++) {
+    bool slid = false, moved = false;
     status = edge_search(m, &slid, error);
     if (status == CAROM_OK && slid) status = minimise(m, error);
     if (status == CAROM_OK) status = draws_search(m, round, &moved, error);
@@ -141,6 +150,18 @@ static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_err
     in_vain = moved ? 0 : in_vain + 1;
   }
   return status;
+}
+
+/* Looks for other valleys of the cost until there is none that is deeper. Now that the unknowns have settled, pieces that cost no more
+ * than others may still have a better order of their impacts. */
+static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
+  minimiser *m = &fit->minimiser;
+  bool moved = false;
+  carom_status status = look_far(fit, estimate, error);
+  if (status == CAROM_OK) status = look_close(m, error);
+  if (status == CAROM_OK) status = population_search(m, -INFINITY, LAST, &moved, error);
+  if (status == CAROM_OK && moved) status = minimise(m, error);
+  return status == CAROM_OK && moved ? look_close(m, error) : status;
 }
 
 /* Pieces of about `length` states with free first states, which begin where they were measured. */
@@ -177,28 +198,50 @@ static carom_status grow(carom_fit *fit, const bool *estimate, int growth, carom
   return status;
 }
 
-/* Unknowns of noisy data by short pieces of all of it: the shortest have one impact each at most, so that nothing can come in another
- * order; then those of ten states, whose first states are free, so that noise does not bias anything. */
-static carom_status fit_short(carom_fit *fit, const bool *estimate, carom_error *error) {
+/* Pieces of about `length` states: their first states, with the unknowns held where they are, then all together. Unknowns that moved
+ * while impacts come in another order than they did would be drawn to wherever that hurts least. */
+static carom_status fit_length(carom_fit *fit, const bool *estimate, int length, int rounds,
+                               carom_error *error) {
+  const double SUSPECT = 1; // deviations
+  minimiser *m = &fit->minimiser;
   bool moved;
-  carom_status status = shooting_recut(&fit->shooting, search_shortest(fit), error);
-  if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
-  if (status == CAROM_OK) status = begin_free(fit, search_length(fit), error);
-  if (status == CAROM_OK) status = valley_states(&fit->minimiser, true, &moved, error);
-  return status == CAROM_OK ? settle(fit, estimate, 2, error) : status;
+  carom_status status = begin_free(fit, length, error);
+  if (status == CAROM_OK) status = valley_states(m, true, &moved, error);
+  if (status == CAROM_OK) status = population_search(m, SUSPECT, HELD, &moved, error);
+  return status == CAROM_OK ? settle(fit, estimate, rounds, error) : status;
 }
 
-/* First states free; they are found with the unknowns held, or with all that grows where `growth` is not 0. */
+/* Unknowns of noisy data by short pieces of all of it. The shortest begin where they were measured and have one impact each at most, so that
+ * nothing can come in another order. Those of four states, whose first states are free, so that noise does not bias
+ * anything, hardly have more. Then those of ten. */
+static carom_status fit_short(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { FOUR = 4, ROUNDS = 2 };
+  const double SUSPECT = 1; // deviations
+  const int longest = search_length(fit);
+  bool moved = true;
+  carom_status status = shooting_recut(&fit->shooting, search_shortest(fit), error);
+  if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
+  if (status == CAROM_OK && search_shortest(fit) <= FOUR && FOUR < longest)
+    status = fit_length(fit, estimate, FOUR, ROUNDS, error);
+  if (status == CAROM_OK) status = fit_length(fit, estimate, longest, ROUNDS, error);
+  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++)
+    status = find_states(&fit->minimiser, SUSPECT, round, &moved, error);
+  return status;
+}
+
+/* First states of whole pieces free; they are found with the unknowns held, or with all that grows where `growth` is not 0. */
 static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
   enum { ROUNDS = 6 };
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
-  bool moved;
-  carom_status status = begin_free(fit, fit->options.piece, error);
-  if (status == CAROM_OK)
-    status =
-        growth > 0 ? grow(fit, estimate, growth, error) : valley_states(m, true, &moved, error);
-  if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
+  carom_status status;
+  if (growth > 0) {
+    status = begin_free(fit, fit->options.piece, error);
+    if (status == CAROM_OK) status = grow(fit, estimate, growth, error);
+    if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
+  } else {
+    status = fit_length(fit, estimate, fit->options.piece, ROUNDS, error);
+  }
   if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
   // joins from soft to what was asked for
   double join =
