@@ -23,6 +23,7 @@ typedef struct minimiser {
   double
       *rivals; /* [MOST_RIVALS][1 + p] costs and unknowns where trials ended, of the present cost */
   int rival_count;
+  bool populated; /* a population (fit/population.h) has found a better first state */
   carom_progress progress;
   void *progress_user;
   double *trial_q, *trial_starts, *dq, *dz; /* scratch */

@@ -174,7 +174,7 @@ static void draw_by_others(population *p, int k) {
   const int f = p->copies.f, row = 2 * p->copies.D;
   const double *a = state_of(p, &p->now, rng_below(&p->random, p->size)),
                *b = state_of(p, &p->now, rng_below(&p->random, p->size)),
-               by = 1.7 / sqrt(2 * f) * rng_uniform(&p->random, 0.3, 1.5);
+               by = 2.4 / sqrt(2 * f) * rng_uniform(&p->random, 0.3, 1.5);
   double *z = p->d.z;
   tangent_at(&p->copies.tangent, state_of(p, &p->now, k), p->B, p->L);
   for (int i = 0; i < f; i++) {
@@ -193,7 +193,7 @@ static void move(population *p, const double *from, double *to) {
 /* One move of each member, by Metropolis' rule; the next states count by a degree. How much worse it may be is drawn first, so that
  * most of what is refused need not be followed to its end. */
 static carom_status sweep(population *p, double degree, carom_error *error) {
-  static const double sizes[] = {0.1, 0.25, 0.5};
+  static const double sizes[] = {0.15, 0.4, 0.8};
   enum { SIZES = sizeof sizes / sizeof sizes[0] };
   for (int k = 0; k < p->size; k++) {
     if (rng_below(&p->random, 2) == 0)
@@ -244,10 +244,20 @@ static carom_status begin(population *p, carom_error *error) {
   return status;
 }
 
-/* The population of the present horizon, from that of the one before. `there` is false if no member has a motion. */
+/* By how much the next states cost every member more than noise leaves of them. */
+static double surplus(const population *p) {
+  const double usual = state_descent_usual_cost(&p->copies, 0, 0);
+  double least = INFINITY;
+  for (int k = 0; k < p->size; k++) least = fmin(least, rise_of(&p->now, k));
+  return least - usual * (p->copies.horizon - p->copies.mark) / p->copies.horizon;
+}
+
+/* The population of the present horizon, from that of the one before. `there` is false if no member has a motion. Each degree is so large that
+ * enough members count, and that none would have to bear much which another order of impacts may explain. */
 static carom_status grow(population *p, bool *there, carom_error *error) {
-  enum { SWEEPS = 6, DEGREES = 8 };
-  const double COUNT = 0.2, CALM = 0.5; // share of the members that count
+  enum { SWEEPS = 6, DEGREES = 12 };
+  const double COUNT = 0.3, CALM = 0.5; // share of the members that count
+  const double MUCH = 20;               // of the cost
   const int horizon = p->copies.horizon, wanted = 4 * p->most / horizon,
             size = wanted > p->most    ? p->most
                    : wanted < p->least ? p->least
@@ -259,7 +269,8 @@ static carom_status grow(population *p, bool *there, carom_error *error) {
   for (int k = 1; degree < 1 && status == CAROM_OK && *there; k++) {
     double by = 1 - degree, share = weigh(p, by) / p->size;
     const bool calm = k == 1 && share > CALM;
-    while (k < DEGREES && share < COUNT && by > 1e-4) {
+    const double more = surplus(p);
+    while (k < DEGREES && (share < COUNT || by * more > MUCH) && by > 1e-4) {
       by *= 0.7;
       share = weigh(p, by) / p->size;
     }
@@ -304,7 +315,7 @@ static int first_horizon(const shooting *sh) {
 
 /* The first state of one piece. */
 static carom_status find(population *p, int index, int round, bool *moved, carom_error *error) {
-  enum { SLOW = 5 }; // states that come one by one
+  enum { SLOW = 5, FAST = 10 }; // states that come one by one, by two, then by three
   minimiser *m = p->m;
   shooting *c = &p->copies;
   const piece *of = &m->sh->pieces[index];
@@ -319,7 +330,7 @@ static carom_status find(population *p, int index, int round, bool *moved, carom
   if (c->horizon > most) return CAROM_OK;
   carom_status status = begin(p, error);
   while (c->horizon < most && status == CAROM_OK && there) {
-    const int next = c->horizon + (c->horizon < SLOW ? 1 : 2);
+    const int next = c->horizon + (c->horizon < SLOW ? 1 : c->horizon < FAST ? 2 : 3);
     c->mark = c->horizon;
     c->horizon = next < most ? next : most;
     status = grow(p, &there, error);
@@ -377,5 +388,6 @@ carom_status population_search(minimiser *m, double deviations, int round, bool 
     if (status == CAROM_OK) status = find(&p, m->subset[k], round, moved, error);
   }
   population_free(&p);
+  m->populated = m->populated || *moved;
   return status;
 }

@@ -11,7 +11,7 @@
  *
  *   exp(-cost of the states before - t * cost of the next states)
  *
- * each so far that a fifth of the members still count; members live on by their weights, and move by Metropolis' rule, along
+ * each so far that a third of the members still count; members live on by their weights, and move by Metropolis' rule, along
  * differences of two others (which know how wide the valley is between its edges) and along the axes of the curvature. In the end
  * the best descend. The unknowns are held. */
 #ifndef CAROM_FIT_POPULATION_H

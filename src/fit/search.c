@@ -152,14 +152,16 @@ static carom_status look_close(minimiser *m, carom_error *error) {
   return status;
 }
 
-/* Looks for other valleys of the cost until there is none that is deeper. Now that the unknowns have settled, pieces that cost no more
- * than others may still have a better order of their impacts. */
+/* Looks for other valleys of the cost until there is none that is deeper. Where populations have found what nothing else did, pieces that cost no
+ * more than others may still have a better order of their impacts, now that the unknowns have settled. */
 static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
+  const double GOOD = -0.5; // deviations: pieces that cost less still are left alone
   minimiser *m = &fit->minimiser;
   bool moved = false;
   carom_status status = look_far(fit, estimate, error);
   if (status == CAROM_OK) status = look_close(m, error);
-  if (status == CAROM_OK) status = population_search(m, -INFINITY, LAST, &moved, error);
+  if (status == CAROM_OK && m->populated)
+    status = population_search(m, GOOD, LAST, &moved, error);
   if (status == CAROM_OK && moved) status = minimise(m, error);
   return status == CAROM_OK && moved ? look_close(m, error) : status;
 }
@@ -211,22 +213,30 @@ static carom_status fit_length(carom_fit *fit, const bool *estimate, int length,
   return status == CAROM_OK ? settle(fit, estimate, rounds, error) : status;
 }
 
+/* Pieces of four states hardly have more than one impact, so that single first states are enough: once with the unknowns of
+ * pieces that begin where they were measured, which noise has biased, and again where those were too far off. */
+static carom_status fit_four(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { FOUR = 4 };
+  minimiser *m = &fit->minimiser;
+  bool moved;
+  if (search_shortest(fit) > FOUR || search_length(fit) <= FOUR) return CAROM_OK;
+  carom_status status = begin_free(fit, FOUR, error);
+  if (status == CAROM_OK) status = valley_states(m, true, &moved, error);
+  if (status == CAROM_OK) status = settle(fit, estimate, 2, error);
+  if (status == CAROM_OK) status = valley_states(m, false, &moved, error);
+  return status == CAROM_OK && moved ? settle(fit, estimate, 2, error) : status;
+}
+
 /* Unknowns of noisy data by short pieces of all of it. The shortest begin where they were measured and have one impact each at most, so that
- * nothing can come in another order. Those of four states, whose first states are free, so that noise does not bias
- * anything, hardly have more. Then those of ten. */
+ * nothing can come in another order; first states of longer ones are free, so that noise does not bias anything. */
 static carom_status fit_short(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { FOUR = 4, ROUNDS = 2 };
   const double SUSPECT = 1; // deviations
-  const int longest = search_length(fit);
-  bool moved = true;
+  bool moved;
   carom_status status = shooting_recut(&fit->shooting, search_shortest(fit), error);
   if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
-  if (status == CAROM_OK && search_shortest(fit) <= FOUR && FOUR < longest)
-    status = fit_length(fit, estimate, FOUR, ROUNDS, error);
-  if (status == CAROM_OK) status = fit_length(fit, estimate, longest, ROUNDS, error);
-  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++)
-    status = find_states(&fit->minimiser, SUSPECT, round, &moved, error);
-  return status;
+  if (status == CAROM_OK) status = fit_four(fit, estimate, error);
+  if (status == CAROM_OK) status = fit_length(fit, estimate, search_length(fit), 2, error);
+  return status == CAROM_OK ? find_states(&fit->minimiser, SUSPECT, 0, &moved, error) : status;
 }
 
 /* First states of whole pieces free; they are found with the unknowns held, or with all that grows where `growth` is not 0. */
