@@ -192,7 +192,8 @@ static carom_status reverse_rows(evaluation *e, carom_error *error) {
       for (size_t i = 0; i < f; i++)
         if (sh->parts.slot[(size_t)k * f + i] == pass)
           parts_row(&sh->parts, sh->unknowns, e->q, k, (int)i, e->start_bar,
-                    rollout_theta_bar(e->sh->rollout, k), e->rows + ((size_t)k * f + i) * (2 * D + p));
+                    rollout_theta_bar(e->sh->rollout, k),
+                    e->rows + ((size_t)k * f + i) * (2 * D + p));
     }
   }
   return CAROM_OK;
@@ -226,7 +227,8 @@ static carom_status advance(evaluation *e, int at, carom_error *error) {
   if (status != CAROM_OK) return status;
   carom_report report = carom_rollout_report(e->sh->rollout);
   carom_report_add(&sh->report, &report);
-  const double *x = carom_rollout_positions(e->sh->rollout), *v = carom_rollout_velocities(e->sh->rollout);
+  const double *x = carom_rollout_positions(e->sh->rollout),
+               *v = carom_rollout_velocities(e->sh->rollout);
   for (int k = 0; k < e->active; k++) {
     if (sh->note_felt) note_contacts(e, k, at);
     sides_note(e, k);

@@ -101,7 +101,8 @@ static void copy_member(const population *p, members *to, int k, const members *
 }
 
 /* Costs of all members; of those above a ceiling [size], if there is one, infinite. */
-static carom_status evaluate(population *p, members *of, const double *ceiling, carom_error *error) {
+static carom_status evaluate(population *p, members *of, const double *ceiling,
+                             carom_error *error) {
   carom_status status = CAROM_OK;
   for (int at = 0; at < p->size && status == CAROM_OK; at += COPIES) {
     const int count = p->size - at < COPIES ? p->size - at : COPIES;
@@ -201,8 +202,8 @@ static carom_status sweep(population *p, double degree, carom_error *error) {
     else
       draw_by_axes(p, sizes[rng_below(&p->random, SIZES)]);
     move(p, state_of(p, &p->now, k), state_of(p, &p->next, k));
-    p->limit[k] = p->now.before[k] + degree * rise_of(&p->now, k) -
-                  log(1 - rng_uniform(&p->random, 0, 1));
+    p->limit[k] =
+        p->now.before[k] + degree * rise_of(&p->now, k) - log(1 - rng_uniform(&p->random, 0, 1));
   }
   p->copies.degree = degree;
   carom_status status = evaluate(p, &p->next, p->limit, error);

@@ -160,8 +160,7 @@ static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_err
   bool moved = false;
   carom_status status = look_far(fit, estimate, error);
   if (status == CAROM_OK) status = look_close(m, error);
-  if (status == CAROM_OK && m->populated)
-    status = population_search(m, GOOD, LAST, &moved, error);
+  if (status == CAROM_OK && m->populated) status = population_search(m, GOOD, LAST, &moved, error);
   if (status == CAROM_OK && moved) status = minimise(m, error);
   return status == CAROM_OK && moved ? look_close(m, error) : status;
 }

@@ -78,10 +78,11 @@ typedef struct shooting {
   double *theta;         /* [parameter_count], scratch of an evaluation */
   piece_normal *normals; /* [piece_count] */
   double *normal_memory;
-  double *piece_cost;   /* [piece_count] of the last evaluation */
-  int mark;             /* states whose part of it is kept, too */
-  double *mark_cost;    /* [piece_count] */
-  const double *limit;  /* [piece_count] NULL: none. A piece that costs more, without derivatives, is given up */
+  double *piece_cost; /* [piece_count] of the last evaluation */
+  int mark;           /* states whose part of it is kept, too */
+  double *mark_cost;  /* [piece_count] */
+  const double *
+      limit; /* [piece_count] NULL: none. A piece that costs more, without derivatives, is given up */
   double degree;        /* by which states from the mark on count there */
   double *piece_square; /* [piece_count] sum of squares in deviations */
   int *piece_outliers;  /* [piece_count] states beyond huber */

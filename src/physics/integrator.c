@@ -5,6 +5,7 @@
 #include "base/size.h"
 #include "base/vector.h"
 #include "physics/drag.h"
+#include "physics/free_fall.h"
 
 /* Stage s evaluates at z + h sum_{r<s} advance_sr k_r; the step ends at z + h sum_s weight_s k_s. */
 typedef struct tableau {
@@ -222,6 +223,10 @@ static void substep(const integrator *in, int count, double *x, double *v, step_
 
 void integrator_replay(const integrator *in, int count, const step_record *record, double *x,
                        double *v) {
+  if (free_fall_is(in, record)) {
+    free_fall_replay(in, count, record, x, v);
+    return;
+  }
   int size = in->mechanics->system->coordinate_count;
   int last = record->stage_count - tableau_of(in->method)->stage_count;
   vector_copy(x, record->x[last], count * size);
@@ -231,6 +236,10 @@ void integrator_replay(const integrator *in, int count, const step_record *recor
 
 void integrator_step(const integrator *in, int count, double *x, double *v, step_record *record,
                      arena *scratch) {
+  if (free_fall_is(in, record)) {
+    free_fall_step(in, count, x, v, record);
+    return;
+  }
   arena_mark mark = arena_save(scratch);
   for (int k = 0; k < in->substeps; k++) substep(in, count, x, v, record, k, scratch);
   arena_restore(scratch, mark);
@@ -395,6 +404,10 @@ static void weigh(const integrator *in, int count, const double *weights, bool i
 void integrator_step_vjp(const integrator *in, int count, const step_record *record, double *x_bar,
                          double *v_bar, double *theta_bar, double *potential_bar, double *dt_bar,
                          arena *scratch) {
+  if (free_fall_is(in, record)) {
+    free_fall_step_vjp(in, count, record, x_bar, v_bar, theta_bar, potential_bar, dt_bar);
+    return;
+  }
   arena_mark mark = arena_save(scratch);
   substep_bars bars = {.x = x_bar,
                        .v = v_bar,

@@ -34,8 +34,8 @@ typedef struct batch_executor {
   bool fixed_potential; /* it has none that anyone asks for */
   int thread_limit;
   int shard_count, thread_count; /* of the last batch_reserve */
-  int awake;                     /* threads that run and reverse it: all, or one for very few samples */
-  rank_range own;                /* the shards of this rank */
+  int awake;      /* threads that run and reverse it: all, or one for very few samples */
+  rank_range own; /* the shards of this rank */
 
   /* these grow to the largest batch seen */
   int worker_count;
