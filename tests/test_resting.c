@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "rollout/rollout.h"
+#include "support/quick.h"
 #include "support/scene_run.h"
 #include "support/systems.h"
 
@@ -59,7 +60,7 @@ static on_slope look(const scene_run *r, double degrees, int step) {
  * if it is to. */
 static void test_slopes(void **state) {
   (void)state;
-  enum { STEPS = 10000 };
+  const int STEPS = quick() ? 1000 : 10000;
   static const struct {
     const char *name, *shape;
     double friction, degrees, speed;
@@ -157,7 +158,7 @@ static double kinetic(const scene_run *r, int sample, int step) {
 static void test_elastic_energy(void **state) {
   (void)state;
   scene_run r;
-  scene_run_open(&r, "bp5-e", 10, getenv("CAROM_TEST_QUICK") != NULL ? 300 : 4500, 1);
+  scene_run_open(&r, "bp5-e", 10, quick() ? 300 : 4500, 1);
   r.options.contact_time = CAROM_CONTACT_TIME_EVENT;
   scene_run_go(&r);
   double worst = 0;
@@ -171,7 +172,7 @@ static void test_elastic_energy(void **state) {
          (long long)report.time_steps, worst);
   assert_true(worst <= 1e-9);
   assert_int_equal(report.overlaps + report.cut_steps, 0);
-  if (getenv("CAROM_TEST_QUICK") == NULL) assert_true(report.impacts >= 10000);
+  if (!quick()) assert_true(report.impacts >= 10000);
   scene_run_close(&r);
 }
 

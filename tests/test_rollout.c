@@ -11,6 +11,7 @@
 
 #include "rollout/rollout.h"
 #include "support/messages.h"
+#include "support/quick.h"
 #include "support/systems.h"
 
 typedef struct batch {
@@ -92,7 +93,7 @@ static void test_same_bits_from_any_threads(void **state) {
   (void)state;
   for (int k = 0; k < SCENE_COUNT; k++) {
     batch b;
-    batch_open(&b, scenes[k], 37);
+    batch_open(&b, scenes[k], quick() ? 13 : 37);
     for (int contact_model = 0; contact_model < 2; contact_model++) {
       uint64_t one = hash_of_run(&b, 1, (carom_contact_model)contact_model);
       assert_true(one == hash_of_run(&b, 1, (carom_contact_model)contact_model));
