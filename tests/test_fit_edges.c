@@ -69,6 +69,82 @@ static void descend_from_truth(repetition *r, double noise) {
   assert_int_equal(minimise(&r->fit->minimiser, NULL), CAROM_OK);
 }
 
+/* ---- evaluations ----------------------------------------------------------------------------- */
+
+enum { MOST = 32 };
+
+static void evaluate(repetition *r, const int *subset, int count, bool derivatives) {
+  minimiser *m = &r->fit->minimiser;
+  double cost;
+  assert_int_equal(shooting_evaluate(&r->fit->shooting, m->q, m->starts, subset, count, derivatives,
+                                     &cost, NULL),
+                   CAROM_OK);
+  assert_true(isfinite(cost));
+}
+
+/* Pieces of unequal lengths in one batch, of which the longer ones go on alone, are what each is by itself, to the bit. */
+static void test_pieces_together(void **state) {
+  (void)state;
+  repetition r = repetition_make(3, 2, 22, 0.05);
+  shooting *sh = &r.fit->shooting;
+  begin_at_truth(&r, 0.05);
+  assert_int_equal(shooting_recut(sh, 5, NULL), CAROM_OK);
+  shooting_measured_starts(sh, r.fit->minimiser.q, r.fit->minimiser.starts);
+  assert_in_range(sh->piece_count, 6, MOST);
+  bool unequal = false;
+  for (int i = 1; i < sh->piece_count; i++)
+    unequal = unequal || sh->pieces[i].count != sh->pieces[0].count;
+  assert_true(unequal);
+  const size_t block = sizeof(double) * (size_t)(sh->f * sh->f);
+  double costs[MOST], *blocks = malloc(block * MOST);
+  assert_non_null(blocks);
+  evaluate(&r, NULL, 0, true);
+  memcpy(costs, sh->piece_cost, sizeof(double) * (size_t)sh->piece_count);
+  for (int i = 0; i < sh->piece_count; i++)
+    memcpy((char *)blocks + (size_t)i * block, sh->normals[i].ss, block);
+  for (int i = 0; i < sh->piece_count; i++) {
+    evaluate(&r, &i, 1, true);
+    assert_near(sh->piece_cost[i], costs[i], 0);
+    assert_memory_equal((char *)blocks + (size_t)i * block, sh->normals[i].ss, block);
+  }
+  free(blocks);
+  repetition_free(&r);
+}
+
+/* A piece that costs more than its limit is given up, and no other is; what states from a mark on cost counts by a degree. */
+static void test_limits(void **state) {
+  (void)state;
+  const double HAIR = 1e-9;
+  repetition r = repetition_make(3, 2, 22, 0.05);
+  shooting *sh = &r.fit->shooting;
+  begin_at_truth(&r, 0.05);
+  assert_int_equal(shooting_recut(sh, 5, NULL), CAROM_OK);
+  shooting_measured_starts(sh, r.fit->minimiser.q, r.fit->minimiser.starts);
+  double costs[MOST], marked[MOST], limits[MOST];
+  sh->mark = 2;
+  evaluate(&r, NULL, 0, false);
+  memcpy(costs, sh->piece_cost, sizeof(double) * (size_t)sh->piece_count);
+  memcpy(marked, sh->mark_cost, sizeof(double) * (size_t)sh->piece_count);
+  for (int round = 0; round < 2; round++) {
+    sh->degree = round == 0 ? 1 : 0.25;
+    for (int i = 0; i < sh->piece_count; i++) {
+      const double counted = marked[i] + sh->degree * (costs[i] - marked[i]);
+      assert_true(marked[i] > 0 && costs[i] > marked[i]);
+      limits[i] = counted * (i % 2 == 0 ? 1 + HAIR : 1 - HAIR);
+    }
+    sh->limit = limits;
+    evaluate(&r, NULL, 0, false);
+    for (int i = 0; i < sh->piece_count; i++) {
+      if (i % 2 == 0) assert_near(sh->piece_cost[i], costs[i], 0);
+      if (i % 2 == 1) assert_true(isinf(sh->piece_cost[i]));
+    }
+    sh->limit = NULL;
+  }
+  repetition_free(&r);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------- */
+
 /* One trajectory at a jump of the cost does not stop the others, nor the unknowns: 40 more where it does. */
 static void test_shares(void **state) {
   (void)state;
@@ -169,9 +245,9 @@ static void test_worst_pieces(void **state) {
 
 /* ---- whole fits ------------------------------------------------------------------------------ */
 
-static void check_least(uint64_t seed, double least) {
+static void check_least(uint64_t seed, double noise, double least) {
   if (quick()) skip();
-  repetition r = repetition_make(seed, 5, 30, 0.01);
+  repetition r = repetition_make(seed, 5, 30, noise);
   fit_run(r.fit);
   assert_true(r.fit->minimiser.cost < least + 0.5);
   repetition_free(&r);
@@ -181,34 +257,35 @@ static void check_least(uint64_t seed, double least) {
  * two off, and cost 2400 more. */
 static void test_short_pieces(void **state) {
   (void)state;
-  check_least(7, 1430.68);
+  check_least(7, 0.01, 1430.68);
 }
 
-/* A fit that ended 4900 higher when unknowns moved while first states were found. Something else of the search leads there as
- * well by now: this guards the end, not the way. */
-static void test_held_unknowns(void **state) {
+/* Noise of five times the way of a time step. Without pieces of four states, whose order of impacts is hardly in question, masses are lost, and
+ * the fit ends 191 above the minimum beside the truth, 1523.15. */
+static void test_pieces_of_four(void **state) {
   (void)state;
-  check_least(60, 1466.83);
+  check_least(29, 0.05, 1523.15);
 }
 
 /* A fit whose least cost is at an edge: 5 more where descent meets it. */
 static void test_fit_at_edge(void **state) {
   (void)state;
-  check_least(47, 1534.96);
+  check_least(47, 0.01, 1534.96);
 }
 
 /* A trajectory in a wrong valley that pulls the unknowns against all others: 133 more. */
 static void test_outvoted(void **state) {
   (void)state;
-  check_least(44, 1544.37);
+  check_least(44, 0.01, 1544.37);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_shares),        cmocka_unit_test(test_slides),
-      cmocka_unit_test(test_way_back),      cmocka_unit_test(test_population),
-      cmocka_unit_test(test_worst_pieces),  cmocka_unit_test(test_short_pieces),
-      cmocka_unit_test(test_held_unknowns), cmocka_unit_test(test_fit_at_edge),
+      cmocka_unit_test(test_pieces_together), cmocka_unit_test(test_limits),
+      cmocka_unit_test(test_shares),          cmocka_unit_test(test_slides),
+      cmocka_unit_test(test_way_back),        cmocka_unit_test(test_population),
+      cmocka_unit_test(test_worst_pieces),    cmocka_unit_test(test_short_pieces),
+      cmocka_unit_test(test_pieces_of_four),  cmocka_unit_test(test_fit_at_edge),
       cmocka_unit_test(test_outvoted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

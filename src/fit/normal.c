@@ -270,6 +270,21 @@ bool normal_solve(const normal_equations *n, const double *q, const double *low,
   return true;
 }
 
+bool normal_softest(const normal_equations *n, double *way) {
+  const int p = n->p;
+  const unknown *items = n->sh->unknowns->items;
+  double *information = n->work, *vectors = information + p * p, *values = vectors + p * p;
+  for (int i = 0; i < p; i++)
+    for (int j = 0; j < p; j++)
+      information[i * p + j] = items[i].natural * n->S[i * p + j] * items[j].natural;
+  dense_eigen(p, information, values, vectors);
+  int softest = 0; // values ascend
+  while (softest < p && !(values[softest] >= 1)) softest++;
+  for (int j = 0; j < p && softest < p; j++)
+    way[j] = items[j].natural * vectors[softest * p + j] / sqrt(values[softest]);
+  return softest < p;
+}
+
 void normal_states(const normal_equations *n, const double *dq, double *dz) {
   size_t all = (size_t)n->sh->piece_count * (size_t)n->f, stride = (size_t)n->p + 1;
   for (size_t i = 0; i < all; i++) {

@@ -36,6 +36,9 @@ void normal_reduce(normal_equations *n, const double *q, const double *starts, d
 bool normal_solve(const normal_equations *n, const double *q, const double *low, const double *high,
                   double damping, double *dq);
 
+/* way [p] along which q is known least, of all that is known to a natural unit, one deviation long; false if nothing is. */
+bool normal_softest(const normal_equations *n, double *way);
+
 /* dz [piece_count][f] that belongs to dq. */
 void normal_states(const normal_equations *n, const double *dq, double *dz);
 

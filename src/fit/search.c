@@ -10,6 +10,7 @@
 #include "fit/draws.h"
 #include "fit/edge.h"
 #include "fit/outvote.h"
+#include "fit/place.h"
 #include "fit/population.h"
 #include "fit/steep.h"
 #include "fit/valley.h"
@@ -76,6 +77,9 @@ static int longest_piece(const shooting *sh) {
   return most;
 }
 
+/* Draws of populations: of looking far, of pieces whose unknowns are held, of all pieces at the end. */
+enum { FAR, HELD, LAST };
+
 static const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
 
 /* Minimises, and looks for what descent cannot find: first states on the other side of a contact, properties far
@@ -103,28 +107,28 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
   return status == CAROM_OK ? minimise(m, error) : status;
 }
 
-/* First states of pieces that cost more than so many deviations above what noise leaves, found anew, with a descent of all behind. */
+/* First states of pieces that cost more than so many deviations above what noise leaves, found anew, with a descent of all behind. Populations are
+ * of the first round alone: they are dear. */
 static carom_status find_states(minimiser *m, double deviations, int round, bool *moved,
                                 carom_error *error) {
   bool alone = false, populated = false;
   carom_status status = valley_states(m, false, &alone, error);
   if (status == CAROM_OK && alone) status = minimise(m, error);
-  if (status == CAROM_OK) status = population_search(m, deviations, round, &populated, error);
+  if (status == CAROM_OK && round == 0)
+    status = population_search(m, deviations, FAR, &populated, error);
   if (status == CAROM_OK && populated) status = minimise(m, error);
   *moved = alone || populated;
   return status;
 }
 
-/* Draws of populations: of each round of looking far, of pieces whose unknowns are held, of all pieces at the end. */
-enum { FAR_ROUNDS = 4, HELD = FAR_ROUNDS, LAST };
-
 /* Valleys far off: other orders of impacts, other properties. */
 static carom_status look_far(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ROUNDS = 4 };
   const double SUSPECT = 0.5; // deviations
   minimiser *m = &fit->minimiser;
   carom_status status = CAROM_OK;
   bool moved = true;
-  for (int round = 0; round < FAR_ROUNDS && moved && status == CAROM_OK; round++) {
+  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
     bool states_moved = false;
     status = find_states(m, SUSPECT, round, &states_moved, error);
     if (status == CAROM_OK) status = valley_properties(m, &moved, error);
@@ -238,6 +242,59 @@ static carom_status fit_short(carom_fit *fit, const bool *estimate, carom_error 
   return status == CAROM_OK ? find_states(&fit->minimiser, SUSPECT, 0, &moved, error) : status;
 }
 
+/* Cost and derivatives of all pieces; the logarithm of the likelihood, which also is comparable where noise is estimated. */
+static carom_status evaluate_all(carom_fit *fit, double *likelihood, carom_error *error) {
+  minimiser *m = &fit->minimiser;
+  carom_status status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &m->cost, error);
+  *likelihood = fit_log_likelihood(fit);
+  return status;
+}
+
+/* Whole pieces anew from unknowns some deviations along a way, on either side; it stays where that is better than `here`. */
+static carom_status try_sides(carom_fit *fit, const bool *estimate, const double *way, double here,
+                              place *kept, carom_error *error) {
+  const double OFF = 5; // deviations
+  minimiser *m = &fit->minimiser;
+  shooting *sh = &fit->shooting;
+  carom_status status = CAROM_OK;
+  bool moved = false;
+  for (int side = -1; side <= 1 && !moved && status == CAROM_OK; side += 2) {
+    double noise[CAROM_CHANNEL_COUNT], there;
+    place_keep(kept, m);
+    memcpy(noise, sh->noise, sizeof noise);
+    for (int j = 0; j < sh->p; j++)
+      m->q[j] = fmin(fmax(m->q[j] + side * OFF * way[j], m->low[j]), m->high[j]);
+    status = fit_length(fit, estimate, fit->options.piece, 1, error);
+    if (status == CAROM_OK) status = evaluate_all(fit, &there, error);
+    moved = status == CAROM_OK && there > here + m->gain;
+    if (moved) continue;
+    place_restore(kept, m);
+    memcpy(sh->noise, noise, sizeof noise);
+  }
+  return status;
+}
+
+/* Where orders of impacts are open, whole pieces may have settled in those that fit unknowns which are some deviations off, and each would have to
+ * find another one at once for these to move. So all are found anew, from unknowns a bit off on either side. Only of pieces that are whole
+ * trajectories: others would be cut elsewhere. */
+static carom_status look_along(carom_fit *fit, const bool *estimate, carom_error *error) {
+  minimiser *m = &fit->minimiser;
+  place kept;
+  double *way = size_allocate((size_t)m->sh->p, sizeof(double));
+  carom_status status = place_make(&kept, m) && way != NULL
+                            ? CAROM_OK
+                            : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search");
+  double here = -INFINITY;
+  if (status == CAROM_OK) status = evaluate_all(fit, &here, error);
+  if (status == CAROM_OK && isfinite(here)) {
+    normal_reduce(&m->normal, m->q, m->starts, 0, false);
+    if (normal_softest(&m->normal, way)) status = try_sides(fit, estimate, way, here, &kept, error);
+  }
+  place_free(&kept);
+  free(way);
+  return status;
+}
+
 /* First states of whole pieces free; they are found with the unknowns held, or with all that grows where `growth` is not 0. */
 static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
   enum { ROUNDS = 6 };
@@ -250,6 +307,8 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, c
     if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
   } else {
     status = fit_length(fit, estimate, fit->options.piece, ROUNDS, error);
+    const bool open = m->populated && sh->piece_count == fit->run_count;
+    if (status == CAROM_OK && open) status = look_along(fit, estimate, error);
   }
   if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
   // joins from soft to what was asked for
@@ -330,6 +389,7 @@ static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error 
 }
 
 carom_status search_run(carom_fit *fit, const bool *estimate, carom_error *error) {
+  fit->minimiser.populated = false;
   carom_status status = shooting_recut(&fit->shooting, search_length(fit), error);
   if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
   if (status == CAROM_OK && fit->options.free_states && !is_exact(fit))
