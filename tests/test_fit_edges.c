@@ -114,7 +114,8 @@ static void test_pieces_together(void **state) {
 /* A piece that costs more than its limit is given up, and no other is; what states from a mark on cost counts by a degree. */
 static void test_limits(void **state) {
   (void)state;
-  const double HAIR = 1e-9;
+  static const double degrees[] = {1, 0.25, 1};
+  static const double beyond[] = {1 - 1e-9, 1 - 1e-9, 0.2}; // the last ones long before their end
   repetition r = repetition_make(3, 2, 22, 0.05);
   shooting *sh = &r.fit->shooting;
   begin_at_truth(&r, 0.05);
@@ -125,12 +126,12 @@ static void test_limits(void **state) {
   evaluate(&r, NULL, 0, false);
   memcpy(costs, sh->piece_cost, sizeof(double) * (size_t)sh->piece_count);
   memcpy(marked, sh->mark_cost, sizeof(double) * (size_t)sh->piece_count);
-  for (int round = 0; round < 2; round++) {
-    sh->degree = round == 0 ? 1 : 0.25;
+  for (int round = 0; round < 3; round++) {
+    sh->degree = degrees[round];
     for (int i = 0; i < sh->piece_count; i++) {
       const double counted = marked[i] + sh->degree * (costs[i] - marked[i]);
       assert_true(marked[i] > 0 && costs[i] > marked[i]);
-      limits[i] = counted * (i % 2 == 0 ? 1 + HAIR : 1 - HAIR);
+      limits[i] = counted * (i % 2 == 0 ? 1 + 1e-9 : beyond[round]);
     }
     sh->limit = limits;
     evaluate(&r, NULL, 0, false);
