@@ -399,20 +399,40 @@ static carom_status profile_borders(minimiser *m, verdict *v, carom_error *error
 
 /* ---- other valleys --------------------------------------------------------------------------- */
 
-/* Intervals cover every place that the search has met whose cost 95 % allow: one valley's curvature does not know of the
- * others. */
-static carom_status cover_rivals(const minimiser *m, verdict *v, carom_error *error) {
+/* What the curvature at the minimum says of the cost at a rival's place. */
+static double expected_rise(const minimiser *m, const double *q) {
+  const int p = m->sh->p;
+  double rise = 0;
+  for (int i = 0; i < p; i++)
+    for (int j = 0; j < p; j++)
+      rise += 0.5 * (q[i] - m->q[i]) * m->normal.S[i * p + j] * (q[j] - m->q[j]);
+  return rise;
+}
+
+/* How far a rival's interval reaches from its place, in deviations: to where its own parabola is at DROP, if its cost is so much less than
+ * this valley allows there that it is the floor of another one; else it is a place on the slope of this one. */
+static double rival_reach(const minimiser *m, const double *rival) {
+  const double APART = 0.5; // of the cost
+  const double above = fmax(rival[0] - m->cost, 0);
+  return expected_rise(m, rival + 1) > above + APART ? sqrt(2 * (DROP - above)) : 0;
+}
+
+/* Intervals cover every place that the search has met whose cost 95 % allow, and valleys about them as far as they are as likely: one valley's
+ * curvature does not know of the others. */
+static carom_status cover_rivals(const minimiser *m, const spectrum *s, verdict *v,
+                                 carom_error *error) {
   const int p = m->sh->p;
   carom_status status = CAROM_OK;
   for (int j = 0; j < p && status == CAROM_OK; j++) {
     carom_fit_estimate *e = &v->estimates[j];
-    const double low = e->low, high = e->high;
+    const unknown *u = &m->sh->unknowns->items[j];
+    const double low = e->low, high = e->high, sd = sqrt(s->covariance[j * p + j]);
     for (int k = 0; k < m->rival_count && e->determined; k++) {
       const double *rival = m->rivals + (size_t)k * (size_t)(1 + p);
       if (rival[0] > m->cost + DROP) continue;
-      double value = unknown_value(&m->sh->unknowns->items[j], rival[1 + j]);
-      e->low = fmin(e->low, value);
-      e->high = fmax(e->high, value);
+      const double reach = e->at_border ? 0 : rival_reach(m, rival) * sd, q = rival[1 + j];
+      e->low = fmin(e->low, fmax(unknown_value(u, q - reach), u->low));
+      e->high = fmax(e->high, fmin(unknown_value(u, q + reach), u->high));
     }
     if (e->low < low || e->high > high)
       status = verdict_note(v, false, error,
@@ -445,7 +465,7 @@ carom_status judge(minimiser *m, verdict *v, carom_error *error) {
     for (int k = 0; k < p && status == CAROM_OK; k++)
       if (s.open[k]) status = explain(m, &s, v, k, error);
     if (status == CAROM_OK) status = profile_borders(m, v, error);
-    if (status == CAROM_OK) status = cover_rivals(m, v, error);
+    if (status == CAROM_OK) status = cover_rivals(m, &s, v, error);
   }
   spectrum_free(&s);
   return status;
