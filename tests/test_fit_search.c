@@ -124,25 +124,30 @@ static void test_close_impacts(void **state) {
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* An interval covers a place that the search has met if 95 % allow its cost, and no other. */
+/* An interval covers the floor of another valley that the search has met, and as far about it as 95 % allow its cost; a place on the slope of the same
+ * valley adds nothing, nor does one that costs too much. */
 static void test_rivals(void **state) {
   (void)state;
+  const double DROP = 1.920729410347062;
   simulated s = simulate_noisy("bd1", 2, 30, true, 0.01, 4);
   carom_fit *fit = fit_known_noise(&s, "restitution,gravity", 0.01);
   fit_run(fit);
   minimiser *m = &fit->minimiser;
   const carom_fit_estimate known = fit->verdict.estimates[1];
-  const double away[] = {known.low - 1, known.high + 1};
-  m->rival_count = 2;
-  for (int k = 0; k < 2; k++) {
+  const double slope = sqrt(2 * 0.5 / m->normal.S[3]); // along which the cost rises by 0.5
+  const double above[] = {0.5, 1.95, 0.5},
+               place[] = {known.low - 1, known.high + 1, m->q[1] + slope};
+  m->rival_count = 3;
+  for (int k = 0; k < 3; k++) {
     double *rival = m->rivals + k * 3;
-    rival[0] = m->cost + (k == 0 ? 1.9 : 1.95);
+    rival[0] = m->cost + above[k];
     rival[1] = m->q[0];
-    rival[2] = away[k];
+    rival[2] = place[k];
   }
   verdict_free(&fit->verdict);
   assert_int_equal(judge(m, &fit->verdict, NULL), CAROM_OK);
-  assert_near(fit->verdict.estimates[1].low, away[0], 1e-12);
+  const double reach = sqrt(2 * (DROP - above[0])) * known.deviation;
+  assert_near(fit->verdict.estimates[1].low, place[0] - reach, 1e-9);
   assert_near(fit->verdict.estimates[1].high, known.high, 1e-9);
   bool told = false;
   for (int k = 0; k < fit->verdict.note_count; k++)
