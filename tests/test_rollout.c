@@ -130,6 +130,45 @@ static void test_no_allocation_once_warm(void **state) {
   }
 }
 
+/* The first samples alone are what they are among all, and nothing of the others is touched. */
+static void test_first_samples_alone(void **state) {
+  (void)state;
+  enum { ALL = 7, SOME = 2 };
+  batch b;
+  batch_open(&b, "bp5", ALL);
+  carom_rollout_options options = carom_rollout_default_options(b.system);
+  options.shard_size = 1;
+  options.steps = 40;
+  carom_rollout *whole = make_rollout(&b, &options), *some = make_rollout(&b, &options);
+  const size_t row = sizeof(double) * (size_t)b.size;
+  double *bars[2];
+  for (int k = 0; k < 2; k++) {
+    carom_rollout *r = k == 0 ? whole : some;
+    bars[k] = malloc(ALL * row);
+    for (int i = 0; i < ALL * b.size; i++) bars[k][i] = -1;
+    if (k == 1) rollout_use_first(r, SOME);
+    assert_int_equal(carom_rollout_run(r, NULL, b.x0, b.v0, NULL), CAROM_OK);
+    assert_int_equal(
+        carom_rollout_vjp(r, carom_rollout_positions(r), NULL, bars[k], NULL, NULL, NULL),
+        CAROM_OK);
+  }
+  assert_memory_equal(carom_rollout_positions(some), carom_rollout_positions(whole),
+                      SOME * 41 * row);
+  assert_memory_equal(bars[1], bars[0], SOME * row);
+  for (int i = SOME * b.size; i < ALL * b.size; i++) assert_true(bars[1][i] == -1);
+  assert_true(carom_rollout_report(some).time_steps == SOME * 40);
+  // and all again
+  rollout_use_first(some, ALL);
+  assert_int_equal(carom_rollout_run(some, NULL, b.x0, b.v0, NULL), CAROM_OK);
+  assert_memory_equal(carom_rollout_positions(some), carom_rollout_positions(whole),
+                      ALL * 41 * row);
+  free(bars[0]);
+  free(bars[1]);
+  carom_rollout_destroy(whole);
+  carom_rollout_destroy(some);
+  batch_close(&b);
+}
+
 /* carom_system_simulate gives what a rollout gives, and every sample what it gives alone. */
 static void test_simulate_agrees_with_rollout(void **state) {
   (void)state;
@@ -479,6 +518,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_same_bits_from_any_threads),
       cmocka_unit_test(test_no_allocation_once_warm),
+      cmocka_unit_test(test_first_samples_alone),
       cmocka_unit_test(test_simulate_agrees_with_rollout),
       cmocka_unit_test(test_bad_calls),
       cmocka_unit_test(test_shards_of_large_systems),
