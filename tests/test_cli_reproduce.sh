@@ -32,7 +32,8 @@ set_contact() {
 expect 0 'Example:' reproduce --help
 expect 0 'runs +8 trained, 0 were there' reproduce table2 --tasks cp3,bp5 \
   --models cm-cd-clnn,cmr-cd-chnn --seeds 2 --epochs 2 "${small[@]}" -o all
-holds "one line for each run" test "$(grep -c 'seed [01]  2 epochs  error' out)" -eq 8
+# no epoch is needed where the warm start is within the tolerance
+holds "one line for each run" test "$(grep -c 'seed [01]  [0-2] epochs  error' out)" -eq 8
 for file in config.json metrics.csv best.h5 last.h5 data.h5 evaluation.h5 evaluation.json; do
   holds "$file of the last run" test -s all/bp5/cmr-cd-chnn/seed1/$file
 done
