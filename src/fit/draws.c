@@ -133,14 +133,12 @@ static carom_status look(drawing *d, double size, double state_size, carom_error
   minimiser *m = d->m;
   shooting *sh = m->sh;
   const size_t f = (size_t)sh->f, p = (size_t)sh->p;
-  double cost;
+  bool there;
   draw(d, size, state_size, m->trial_q);
   if (!move_starts(d, d->dz, d->starts)) return CAROM_OK;
   for (int i = 0; i < sh->piece_count; i++) d->limit[i] = d->cost[i] + expected(d, i) + d->best[i];
-  sh->limit = d->limit;
-  carom_status status = shooting_evaluate(sh, m->trial_q, d->starts, NULL, 0, false, &cost, error);
-  sh->limit = NULL;
-  if (status != CAROM_OK || isinf(cost)) return status;
+  carom_status status = shooting_try(sh, m->trial_q, d->starts, NULL, 0, d->limit, &there, error);
+  if (status != CAROM_OK || !there) return status;
   for (int i = 0; i < sh->piece_count; i++) {
     double excess = sh->piece_cost[i] - d->cost[i] - expected(d, i);
     if (!(excess < d->best[i])) continue;

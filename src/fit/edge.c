@@ -66,7 +66,7 @@ static carom_status look(slide *s, const double *w, double *cost, bool *beyond,
   if (!tangent_move(&sh->tangent, state_descent_state(d, d->trial, s->piece), d->z))
     return CAROM_OK;
   s->limit[s->piece] = s->cost + rise + JUMP;
-  carom_status status = state_descent_try(d, d->trial, &s->piece, 1, s->limit, &there, error);
+  carom_status status = shooting_try(sh, d->q, d->trial, &s->piece, 1, s->limit, &there, error);
   if (there) *cost = sh->piece_cost[s->piece];
   *beyond = !(*cost < s->limit[s->piece]);
   return status;

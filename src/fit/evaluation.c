@@ -152,13 +152,13 @@ static void begin_piece(evaluation *e, int sample, const double *starts) {
 static void note_contacts(evaluation *e, int sample, int at) {
   shooting *sh = e->sh;
   const piece *p = &sh->pieces[e->pieces[sample]];
-  bool acted = carom_rollout_contacts(e->sh->rollout)[2 * sample + 1] != 0;
+  bool acted = carom_rollout_contacts(sh->rollout)[2 * sample + 1] != 0;
   if (at < p->count + !p->last) sh->struck[p->first + at] = acted;
   size_t contacts = (size_t)sh->system->contact_count;
   uint8_t *felt = sh->felt + (size_t)e->pieces[sample] * contacts;
-  int impacts = carom_rollout_impact_count(e->sh->rollout, sample);
+  int impacts = carom_rollout_impact_count(sh->rollout, sample);
   for (int i = 0; i < impacts; i++) {
-    carom_impact impact = carom_rollout_impact(e->sh->rollout, sample, i);
+    carom_impact impact = carom_rollout_impact(sh->rollout, sample, i);
     for (int k = 0; k < impact.contact_count; k++) felt[impact.contacts[k]] = 1;
   }
   // contacts that only last leave no impact: any of them may have acted
@@ -172,7 +172,7 @@ static carom_status reverse_rows(evaluation *e, carom_error *error) {
   size_t D = (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
   int passes = 0;
   for (int k = 0; k < e->active; k++) {
-    int own = parts_split(&sh->parts, e->sh->rollout, k);
+    int own = parts_split(&sh->parts, sh->rollout, k);
     passes = own > passes ? own : passes;
   }
   memset(e->x_bar, 0, sizeof(double) * (size_t)e->active * 2 * D);
@@ -184,7 +184,7 @@ static carom_status reverse_rows(evaluation *e, carom_error *error) {
       memcpy(e->v_bar + ((size_t)k * 2 + 1) * D, e->state_bar + D, sizeof(double) * D);
     }
     carom_status status =
-        carom_rollout_vjp(e->sh->rollout, e->x_bar, e->v_bar, e->x0_bar, e->v0_bar, NULL, error);
+        carom_rollout_vjp(sh->rollout, e->x_bar, e->v_bar, e->x0_bar, e->v0_bar, NULL, error);
     if (status != CAROM_OK) return status;
     for (int k = 0; k < e->active; k++) {
       memcpy(e->start_bar, e->x0_bar + (size_t)k * D, sizeof(double) * D);
@@ -192,8 +192,7 @@ static carom_status reverse_rows(evaluation *e, carom_error *error) {
       for (size_t i = 0; i < f; i++)
         if (sh->parts.slot[(size_t)k * f + i] == pass)
           parts_row(&sh->parts, sh->unknowns, e->q, k, (int)i, e->start_bar,
-                    rollout_theta_bar(e->sh->rollout, k),
-                    e->rows + ((size_t)k * f + i) * (2 * D + p));
+                    rollout_theta_bar(sh->rollout, k), e->rows + ((size_t)k * f + i) * (2 * D + p));
     }
   }
   return CAROM_OK;
@@ -223,12 +222,12 @@ static carom_status advance(evaluation *e, int at, carom_error *error) {
   shooting *sh = e->sh;
   size_t D = (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
   rollout_use_first(sh->rollout, e->active);
-  carom_status status = carom_rollout_run(e->sh->rollout, sh->theta, e->x0, e->v0, error);
+  carom_status status = carom_rollout_run(sh->rollout, sh->theta, e->x0, e->v0, error);
   if (status != CAROM_OK) return status;
-  carom_report report = carom_rollout_report(e->sh->rollout);
+  carom_report report = carom_rollout_report(sh->rollout);
   carom_report_add(&sh->report, &report);
-  const double *x = carom_rollout_positions(e->sh->rollout),
-               *v = carom_rollout_velocities(e->sh->rollout);
+  const double *x = carom_rollout_positions(sh->rollout),
+               *v = carom_rollout_velocities(sh->rollout);
   for (int k = 0; k < e->active; k++) {
     if (sh->note_felt) note_contacts(e, k, at);
     sides_note(e, k);
@@ -393,7 +392,7 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
         status == CAROM_INVALID_DATA)
       return CAROM_OK; // an infinite cost; the error says what happened
     if (status != CAROM_OK) return status;
-    for (int k = 0; k < e.count; k++)
+    for (int k = 0; k < e.count; k++) // those that were given up are not part of the sum
       if (sh->limit == NULL || isfinite(sh->piece_cost[e.pieces[k]]))
         total += sh->piece_cost[e.pieces[k]];
   }
@@ -403,4 +402,15 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
   }
   if (isfinite(total)) *cost = total;
   return CAROM_OK;
+}
+
+carom_status shooting_try(shooting *sh, const double *q, const double *starts, const int *subset,
+                          int subset_count, const double *ceiling, bool *there,
+                          carom_error *error) {
+  double cost;
+  sh->limit = ceiling;
+  carom_status status = shooting_evaluate(sh, q, starts, subset, subset_count, false, &cost, error);
+  sh->limit = NULL;
+  *there = isfinite(cost);
+  return status;
 }

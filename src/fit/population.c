@@ -107,8 +107,8 @@ static carom_status evaluate(population *p, members *of, const double *ceiling,
   for (int at = 0; at < p->size && status == CAROM_OK; at += COPIES) {
     const int count = p->size - at < COPIES ? p->size - at : COPIES;
     bool there;
-    status = state_descent_try(&p->d, state_of(p, of, at), p->list, count,
-                               ceiling != NULL ? ceiling + at : NULL, &there, error);
+    status = shooting_try(&p->copies, p->d.q, state_of(p, of, at), p->list, count,
+                          ceiling != NULL ? ceiling + at : NULL, &there, error);
     for (int k = 0; k < count; k++) {
       of->cost[at + k] = there ? p->copies.piece_cost[k] : INFINITY;
       of->before[at + k] = p->copies.mark_cost[k];

@@ -269,6 +269,7 @@ static carom_status try_sides(carom_fit *fit, const bool *estimate, const double
     moved = status == CAROM_OK && there > here + m->gain;
     if (moved) continue;
     place_restore(kept, m);
+    if (memcmp(sh->noise, noise, sizeof noise) != 0) m->rival_count = 0; // costs are others
     memcpy(sh->noise, noise, sizeof noise);
   }
   return status;

@@ -78,11 +78,10 @@ typedef struct shooting {
   double *theta;         /* [parameter_count], scratch of an evaluation */
   piece_normal *normals; /* [piece_count] */
   double *normal_memory;
-  double *piece_cost; /* [piece_count] of the last evaluation */
-  int mark;           /* states whose part of it is kept, too */
-  double *mark_cost;  /* [piece_count] */
-  const double *
-      limit; /* [piece_count] NULL: none. A piece that costs more, without derivatives, is given up */
+  double *piece_cost;   /* [piece_count] of the last evaluation */
+  int mark;             /* states whose part of it is kept, too */
+  double *mark_cost;    /* [piece_count] */
+  const double *limit;  /* [piece_count] of shooting_try, else NULL */
   double degree;        /* by which states from the mark on count there */
   double *piece_square; /* [piece_count] sum of squares in deviations */
   int *piece_outliers;  /* [piece_count] states beyond huber */
@@ -113,10 +112,16 @@ carom_status shooting_recut(shooting *sh, int length, carom_error *error);
 /* The cost at coordinates q and first states `starts` [piece_count][2 D] (not read unless states are free),
  * of the pieces in `subset` (NULL: all). Infinite where motion cannot be computed; then the error
  * says why, and the status is CAROM_OK all the same unless memory is short. With `derivatives` the normals
- * are filled. Pieces that were given up for `limit` have an infinite cost and are not part of the sum. */
+ * are filled. */
 carom_status shooting_evaluate(shooting *sh, const double *q, const double *starts,
                                const int *subset, int subset_count, bool derivatives, double *cost,
                                carom_error *error);
+
+/* Costs of pieces in piece_cost, without derivatives, where only those up to `ceiling` [piece_count] are of interest: what a piece costs that turns out
+ * to be above is infinite, and its motion is not followed to its end. States from sh->mark on count by sh->degree there. `there` is false where motion
+ * cannot be computed. */
+carom_status shooting_try(shooting *sh, const double *q, const double *starts, const int *subset,
+                          int subset_count, const double *ceiling, bool *there, carom_error *error);
 
 /* The cost of a join between the end of a piece and the first state of the next one. */
 double shooting_join_cost(shooting *sh, const double *end, const double *start);

@@ -76,14 +76,6 @@ carom_status state_descent_evaluate(state_descent *d, const double *starts, cons
   return status;
 }
 
-carom_status state_descent_try(state_descent *d, const double *starts, const int *list, int count,
-                               const double *ceiling, bool *there, carom_error *error) {
-  d->sh->limit = ceiling;
-  carom_status status = state_descent_evaluate(d, starts, list, count, false, there, error);
-  d->sh->limit = NULL;
-  return status;
-}
-
 // z of one piece: (ss + damping) z = -gs
 static bool solve_piece(state_descent *d, int i) {
   int f = d->sh->f;

@@ -44,11 +44,6 @@ carom_status state_descent_find_suspects(state_descent *d, minimiser *m, double 
 carom_status state_descent_evaluate(state_descent *d, const double *starts, const int *list,
                                     int count, bool derivatives, bool *there, carom_error *error);
 
-/* The same where only costs up to a ceiling [piece_count] are of interest: those of pieces that turn out to be above theirs are
- * infinite, and their motion is not followed to its end. */
-carom_status state_descent_try(state_descent *d, const double *starts, const int *list, int count,
-                               const double *ceiling, bool *there, carom_error *error);
-
 /* The axes of piece i, of its normal equations as they were evaluated last; the shortest last. */
 double *state_descent_axes(state_descent *d, int i);
 

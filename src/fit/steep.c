@@ -69,7 +69,7 @@ static carom_status look(survey *s, int axis, int point, carom_error *error) {
       state_descent_copy(d, d->trial, s->m->starts, i);
   }
   carom_status status =
-      state_descent_try(d, d->trial, d->suspects, d->suspect_count, s->limit, &there, error);
+      shooting_try(sh, d->q, d->trial, d->suspects, d->suspect_count, s->limit, &there, error);
   for (int k = 0; k < d->suspect_count; k++)
     s->line[k * (2 * REACH + 1) + point] = there ? sh->piece_cost[d->suspects[k]] : INFINITY;
   return status;

@@ -45,12 +45,10 @@ static carom_status take_better(minimiser *m, int count, const double *share, do
                                 carom_error *error) {
   shooting *sh = m->sh;
   const size_t row = 2 * (size_t)sh->D;
-  double there;
-  sh->limit = m->share_best;
+  bool there;
   carom_status status =
-      shooting_evaluate(sh, m->trial_q, m->share_starts, m->subset, count, false, &there, error);
-  sh->limit = NULL;
-  for (int k = 0; k < count && status == CAROM_OK && isfinite(there); k++) {
+      shooting_try(sh, m->trial_q, m->share_starts, m->subset, count, m->share_best, &there, error);
+  for (int k = 0; k < count && status == CAROM_OK && there; k++) {
     const int i = m->subset[k];
     if (!(sh->piece_cost[i] < m->share_best[i])) continue;
     *cost += sh->piece_cost[i] - m->share_best[i];

@@ -32,7 +32,8 @@ static bool move_state(state_descent *d, int i, int coordinate, double deviation
 static carom_status try_states(state_descent *d, carom_error *error) {
   const shooting *sh = d->sh;
   bool there;
-  carom_status status = state_descent_try(d, d->trial, d->pieces, d->count, d->cost, &there, error);
+  carom_status status =
+      shooting_try(d->sh, d->q, d->trial, d->pieces, d->count, d->cost, &there, error);
   for (int k = 0; k < d->count && there; k++) {
     int i = d->pieces[k];
     if (!(sh->piece_cost[i] < d->cost[i])) continue;
