@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "physics/free_fall.h"
+#include "support/differences.h"
 #include "support/systems.h"
 
 enum { SAMPLES = 3, MOST = 64 };
@@ -111,6 +112,71 @@ static void test_closed_form_beside_stages(void **state) {
       compare(falling[s], k % 2 == 0 ? CAROM_RK4 : CAROM_RK4_SECANT, 1 + k / 2 % 2, k / 4 == 1);
 }
 
+/* ---- differences ---- */
+
+/* A state of one sample and everything that its step hangs on. */
+typedef struct fixture {
+  mechanics m;
+  integrator in;
+  int size;
+  double x[MOST], v[MOST], theta[MOST], h, weight[2 * MOST];
+} fixture;
+
+static double loss(void *user) {
+  fixture *f = user;
+  double x[MOST], v[MOST], sum = 0;
+  arena memory;
+  arena_init(&memory);
+  mechanics_set_parameters(&f->m, f->theta);
+  f->in.dt = f->h;
+  step_record record = step_record_make(&f->in, 1, &memory);
+  memcpy(x, f->x, sizeof x);
+  memcpy(v, f->v, sizeof v);
+  integrator_step(&f->in, 1, x, v, &record, &memory);
+  for (int i = 0; i < f->size; i++) sum += f->weight[i] * x[i] + f->weight[MOST + i] * v[i];
+  arena_free(&memory);
+  return sum;
+}
+
+/* By the state, the length of the step and all parameters, drags that are 0 among them. */
+static void test_differences(void **state) {
+  (void)state;
+  rng random;
+  rng_seed(&random, 6, 0);
+  for (size_t s = 0; s < sizeof falling / sizeof falling[0]; s++) {
+    carom_system *system = parse_system(falling[s]);
+    fixture f = {.size = system->coordinate_count, .h = 0.2};
+    double x_bar[MOST], v_bar[MOST], theta_bar[MOST] = {0}, h_bar = 0;
+    arena memory;
+    arena_init(&memory);
+    assert_true(mechanics_init(&f.m, system));
+    f.in = (integrator){
+        .mechanics = &f.m, .potential = &scene_potential, .method = CAROM_RK4, .substeps = 1};
+    carom_parameters_default(system, f.theta);
+    fill(10, f.x, f.size);
+    fill(11, f.v, f.size);
+    fill(12, f.weight, 2 * MOST);
+    memcpy(x_bar, f.weight, sizeof x_bar);
+    memcpy(v_bar, f.weight + MOST, sizeof v_bar);
+    loss(&f); // sets parameters and the length
+    step_record record = step_record_make(&f.in, 1, &memory);
+    assert_true(free_fall_is(&f.in, &record));
+    double x[MOST], v[MOST];
+    memcpy(x, f.x, sizeof x);
+    memcpy(v, f.v, sizeof v);
+    free_fall_step(&f.in, 1, x, v, &record);
+    free_fall_step_vjp(&f.in, 1, &record, x_bar, v_bar, theta_bar, theta_bar, &h_bar);
+    assert_true(gradient_error(loss, &f, f.x, x_bar, f.size, &random) < 1e-8);
+    assert_true(gradient_error(loss, &f, f.v, v_bar, f.size, &random) < 1e-8);
+    assert_true(gradient_error(loss, &f, f.theta, theta_bar, system->parameter_count, &random) <
+                1e-8);
+    assert_true(gradient_error(loss, &f, &f.h, &h_bar, 1, &random) < 1e-8);
+    arena_free(&memory);
+    mechanics_free(&f.m);
+    carom_system_destroy(system);
+  }
+}
+
 /* Whatever else moves bodies is left to the stages. */
 static void test_what_does_not_fall(void **state) {
   (void)state;
@@ -151,6 +217,7 @@ static void test_what_does_not_fall(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_closed_form_beside_stages),
+      cmocka_unit_test(test_differences),
       cmocka_unit_test(test_what_does_not_fall),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
