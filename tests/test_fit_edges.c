@@ -217,11 +217,33 @@ static void test_population(void **state) {
   assert_true(above < 10);
 }
 
+/* A sample of the likelihood itself is above the floor of its valley, and descents from there end on edges: four draws together would be 10 above the
+ * true first states instead of 10 below. */
+static void test_cold_population(void **state) {
+  (void)state;
+  if (quick()) skip();
+  const double noise = 0.05;
+  repetition r = repetition_make(5, 1, 30, noise);
+  minimiser *m = &r.fit->minimiser;
+  shooting *sh = &r.fit->shooting;
+  double above = 0;
+  bool moved;
+  begin_at_truth(&r, noise);
+  const double truth = fit_cost_at(sh, m->q, m->starts);
+  for (int draw = 0; draw < 4; draw++) {
+    shooting_measured_starts(sh, m->q, m->starts);
+    assert_int_equal(population_search(m, -INFINITY, draw, &moved, NULL), CAROM_OK);
+    above += fit_cost_at(sh, m->q, m->starts) - truth;
+  }
+  assert_true(above < -4);
+  repetition_free(&r);
+}
+
 /* Of many pieces the worst are looked at, and none becomes worse. */
 static void test_worst_pieces(void **state) {
   (void)state;
   if (quick()) skip();
-  enum { LOOKED_AT = 16 };
+  enum { LOOKED_AT = POPULATION_PIECES };
   const double noise = 0.05;
   repetition r = repetition_make(4, 2, 30, noise);
   minimiser *m = &r.fit->minimiser;
@@ -286,8 +308,8 @@ int main(void) {
       cmocka_unit_test(test_pieces_together), cmocka_unit_test(test_limits),
       cmocka_unit_test(test_shares),          cmocka_unit_test(test_slides),
       cmocka_unit_test(test_way_back),        cmocka_unit_test(test_population),
-      cmocka_unit_test(test_worst_pieces),    cmocka_unit_test(test_short_pieces),
-      cmocka_unit_test(test_pieces_of_four),  cmocka_unit_test(test_fit_at_edge),
-      cmocka_unit_test(test_outvoted)};
+      cmocka_unit_test(test_cold_population), cmocka_unit_test(test_worst_pieces),
+      cmocka_unit_test(test_short_pieces),    cmocka_unit_test(test_pieces_of_four),
+      cmocka_unit_test(test_fit_at_edge),     cmocka_unit_test(test_outvoted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

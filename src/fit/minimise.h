@@ -6,7 +6,7 @@
 
 #include "fit/normal.h"
 
-enum { MOST_RIVALS = 64, MOST_SCATTERED = 16 };
+enum { MOST_RIVALS = 512, MOST_SCATTERED = 16 };
 
 typedef struct minimiser {
   shooting *sh;

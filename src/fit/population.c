@@ -11,8 +11,7 @@
 
 enum {
   COPIES = 128, /* of a piece that are computed at once */
-  MOST_FREEDOMS = 64,
-  MOST_PIECES = 16 /* of one search */
+  MOST_FREEDOMS = 64
 };
 
 typedef struct members {
@@ -127,12 +126,15 @@ static int best_of(const population *p) {
 // what the next states cost a member
 static double rise_of(const members *of, int k) { return of->cost[k] - of->before[k]; }
 
-/* Weight of each member for a degree `by` of the next states, to next.cost; returns how many count. */
-static double weigh(population *p, double by) {
+/* Weight of each member for a degree `by` more of all states, or of the next ones alone, to next.cost; returns how many count. */
+static double weigh(population *p, bool all, double by) {
   double least = INFINITY, sum = 0, square = 0, *weight = p->next.cost;
-  for (int k = 0; k < p->size; k++) least = fmin(least, rise_of(&p->now, k));
   for (int k = 0; k < p->size; k++) {
-    weight[k] = exp(-by * (rise_of(&p->now, k) - least));
+    weight[k] = all ? p->now.cost[k] : rise_of(&p->now, k);
+    least = fmin(least, weight[k]);
+  }
+  for (int k = 0; k < p->size; k++) {
+    weight[k] = exp(-by * (weight[k] - least));
     sum += weight[k];
     square += weight[k] * weight[k];
   }
@@ -191,19 +193,19 @@ static void move(population *p, const double *from, double *to) {
   if (!tangent_move(&p->copies.tangent, to, p->d.z)) memcpy(to, from, bytes);
 }
 
-/* One move of each member, by Metropolis' rule; the next states count by a degree. How much worse it may be is drawn first, so that
- * most of what is refused need not be followed to its end. */
-static carom_status sweep(population *p, double degree, carom_error *error) {
+/* One move of each member, by Metropolis' rule for a power of the likelihood; the next states count by a degree. How much worse it may be is
+ * drawn first, so that most of what is refused need not be followed to its end. */
+static carom_status sweep(population *p, double degree, double power, carom_error *error) {
   static const double sizes[] = {0.15, 0.4, 0.8};
   enum { SIZES = sizeof sizes / sizeof sizes[0] };
   for (int k = 0; k < p->size; k++) {
     if (rng_below(&p->random, 2) == 0)
       draw_by_others(p, k);
     else
-      draw_by_axes(p, sizes[rng_below(&p->random, SIZES)]);
+      draw_by_axes(p, sizes[rng_below(&p->random, SIZES)] / sqrt(power));
     move(p, state_of(p, &p->now, k), state_of(p, &p->next, k));
-    p->limit[k] =
-        p->now.before[k] + degree * rise_of(&p->now, k) - log(1 - rng_uniform(&p->random, 0, 1));
+    p->limit[k] = p->now.before[k] + degree * rise_of(&p->now, k) -
+                  log(1 - rng_uniform(&p->random, 0, 1)) / power;
   }
   p->copies.degree = degree;
   carom_status status = evaluate(p, &p->next, p->limit, error);
@@ -268,17 +270,32 @@ static carom_status grow(population *p, bool *there, carom_error *error) {
   *there = isfinite(p->now.cost[best_of(p)]);
   if (status == CAROM_OK && *there) status = set_axes(p, error);
   for (int k = 1; degree < 1 && status == CAROM_OK && *there; k++) {
-    double by = 1 - degree, share = weigh(p, by) / p->size;
+    double by = 1 - degree, share = weigh(p, false, by) / p->size;
     const bool calm = k == 1 && share > CALM;
     const double more = surplus(p);
     while (k < DEGREES && (share < COUNT || by * more > MUCH) && by > 1e-4) {
       by *= 0.7;
-      share = weigh(p, by) / p->size;
+      share = weigh(p, false, by) / p->size;
     }
     degree = by == 1 - degree ? 1 : degree + by;
     resample(p, degree < 1 ? p->size : size);
     for (int s = 0; s < (calm ? 1 : SWEEPS) && status == CAROM_OK; s++)
-      status = sweep(p, degree, error);
+      status = sweep(p, degree, 1, error);
+  }
+  return status;
+}
+
+/* A sample of the likelihood lies above the floors of its valleys by half of its freedoms, and much of what it sees is wide rather than deep: descents
+ * from there end on the next edge. So it becomes one of ever higher powers of the likelihood. */
+static carom_status cool(population *p, carom_error *error) {
+  enum { SWEEPS = 5 };
+  const double BY = 1.6, COLD = 20;
+  carom_status status = CAROM_OK;
+  for (double power = BY; power < BY * COLD && status == CAROM_OK; power *= BY) {
+    weigh(p, true, power - power / BY);
+    resample(p, p->size);
+    status = set_axes(p, error);
+    for (int s = 0; s < SWEEPS && status == CAROM_OK; s++) status = sweep(p, 1, power, error);
   }
   return status;
 }
@@ -338,6 +355,7 @@ static carom_status find(population *p, int index, int round, bool *moved, carom
   }
   double cost = INFINITY;
   const double *state = NULL;
+  if (status == CAROM_OK && there) status = cool(p, error);
   if (status == CAROM_OK && there) status = finish(p, &cost, &state, error);
   if (status != CAROM_OK || !(cost < m->totals[index] - m->gain)) return status;
   memcpy(m->starts + (size_t)index * 2 * (size_t)c->D, state, sizeof(double) * 2 * (size_t)c->D);
@@ -361,12 +379,12 @@ static int list_pieces(minimiser *m, double deviations) {
   for (int i = 0; i < sh->piece_count; i++) {
     const double excess = excess_of(sh, i, m->totals[i]);
     if (!(excess > deviations)) continue;
-    int at = count < MOST_PIECES ? count++ : MOST_PIECES;
+    int at = count < POPULATION_PIECES ? count++ : POPULATION_PIECES;
     while (at > 0 && excess > excess_of(sh, m->subset[at - 1], m->totals[m->subset[at - 1]])) {
-      if (at < MOST_PIECES) m->subset[at] = m->subset[at - 1];
+      if (at < POPULATION_PIECES) m->subset[at] = m->subset[at - 1];
       at--;
     }
-    if (at < MOST_PIECES) m->subset[at] = i;
+    if (at < POPULATION_PIECES) m->subset[at] = i;
   }
   return count;
 }

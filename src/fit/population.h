@@ -12,15 +12,22 @@
  *   exp(-cost of the states before - t * cost of the next states)
  *
  * each so far that a third of the members still count; members live on by their weights, and move by Metropolis' rule, along
- * differences of two others (which know how wide the valley is between its edges) and along the axes of the curvature. In the end
- * the best descend. The unknowns are held. */
+ * differences of two others (which know how wide the valley is between its edges) and along the axes of the curvature. At the last
+ * horizon they become a sample of
+ *
+ *   exp(-power * cost)
+ *
+ * for powers that rise to 27, so that they gather where the cost is least, over edges that no descent crosses; in the end the best
+ * descend. The unknowns are held. */
 #ifndef CAROM_FIT_POPULATION_H
 #define CAROM_FIT_POPULATION_H
 
 #include "fit/minimise.h"
 
+enum { POPULATION_PIECES = 16 /* of one search */ };
+
 /* First states of the pieces that cost more than `deviations` above what noise leaves of them, the worst first and no more than
- * a few: it is dear. `moved` tells whether one costs less than it did by more than m->gain. Each `round` draws other numbers. Only for
+ * POPULATION_PIECES: it is dear. `moved` tells whether one costs less than it did by more than m->gain. Each `round` draws other numbers. Only for
  * pieces without joins, of at most 64 freedoms. */
 carom_status population_search(minimiser *m, double deviations, int round, bool *moved,
                                carom_error *error);

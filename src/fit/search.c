@@ -70,6 +70,9 @@ static carom_status fit_anchored(carom_fit *fit, const bool *estimate, carom_err
   return status;
 }
 
+// pieces are whole trajectories
+static bool is_whole(const carom_fit *fit) { return fit->shooting.piece_count == fit->run_count; }
+
 static int longest_piece(const shooting *sh) {
   int most = 0;
   for (int i = 0; i < sh->piece_count; i++)
@@ -77,8 +80,8 @@ static int longest_piece(const shooting *sh) {
   return most;
 }
 
-/* Draws of populations: of looking far, of pieces whose unknowns are held, of all pieces at the end. */
-enum { FAR, HELD, LAST };
+/* Draws of populations: of looking far, of pieces whose unknowns are held, of those among them that went wrong. */
+enum { FAR, HELD, AGAIN };
 
 static const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
 
@@ -156,24 +159,18 @@ static carom_status look_close(minimiser *m, carom_error *error) {
   return status;
 }
 
-/* Looks for other valleys of the cost until there is none that is deeper. Where populations have found what nothing else did, pieces that cost no
- * more than others may still have a better order of their impacts, now that the unknowns have settled. */
+/* Looks for other valleys of the cost until there is none that is deeper. */
 static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
-  const double GOOD = -0.5; // deviations: pieces that cost less still are left alone
-  minimiser *m = &fit->minimiser;
-  bool moved = false;
   carom_status status = look_far(fit, estimate, error);
-  if (status == CAROM_OK) status = look_close(m, error);
-  if (status == CAROM_OK && m->populated) status = population_search(m, GOOD, LAST, &moved, error);
-  if (status == CAROM_OK && moved) status = minimise(m, error);
-  return status == CAROM_OK && moved ? look_close(m, error) : status;
+  return status == CAROM_OK ? look_close(&fit->minimiser, error) : status;
 }
 
-/* Pieces of about `length` states with free first states, which begin where they were measured. */
+/* Pieces of about `length` states with free first states, which begin where they were measured. Rivals are of the same pieces. */
 static carom_status begin_free(carom_fit *fit, int length, carom_error *error) {
   const double ROUGH = 1e-4, WORTH = 0.5; // of the cost, which is a logarithm of likelihood
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
+  const bool whole = sh->free_states && is_whole(fit);
   double cost;
   sh->note_felt = true;
   carom_status status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, false, &cost, error);
@@ -183,7 +180,7 @@ static carom_status begin_free(carom_fit *fit, int length, carom_error *error) {
   sh->join = 0;
   shooting_measured_starts(sh, m->q, m->starts);
   m->gain = WORTH;
-  m->rival_count = 0;
+  if (!whole || !is_whole(fit)) m->rival_count = 0;
   m->coarse = true;
   m->tolerance = ROUGH;
   return status;
@@ -207,12 +204,15 @@ static carom_status grow(carom_fit *fit, const bool *estimate, int growth, carom
  * while impacts come in another order than they did would be drawn to wherever that hurts least. */
 static carom_status fit_length(carom_fit *fit, const bool *estimate, int length, int rounds,
                                carom_error *error) {
-  const double SUSPECT = 1; // deviations
+  const double SUSPECT = 1, WRONG = 2.5; // deviations
   minimiser *m = &fit->minimiser;
   bool moved;
   carom_status status = begin_free(fit, length, error);
-  if (status == CAROM_OK) status = valley_states(m, true, &moved, error);
-  if (status == CAROM_OK) status = population_search(m, SUSPECT, HELD, &moved, error);
+  const bool all = m->populated && is_whole(fit) && fit->shooting.piece_count <= POPULATION_PIECES;
+  if (status == CAROM_OK && !all) status = valley_states(m, true, &moved, error);
+  if (status == CAROM_OK)
+    status = population_search(m, all ? -INFINITY : SUSPECT, HELD, &moved, error);
+  if (status == CAROM_OK) status = population_search(m, WRONG, AGAIN, &moved, error);
   return status == CAROM_OK ? settle(fit, estimate, rounds, error) : status;
 }
 
@@ -250,28 +250,53 @@ static carom_status evaluate_all(carom_fit *fit, double *likelihood, carom_error
   return status;
 }
 
-/* Whole pieces anew from unknowns some deviations along a way, on either side; it stays where that is better than `here`. */
-static carom_status try_sides(carom_fit *fit, const bool *estimate, const double *way, double here,
-                              place *kept, carom_error *error) {
+/* A place with the noise that was found there, and how likely it is. */
+typedef struct outcome {
+  place at;
+  double noise[CAROM_CHANNEL_COUNT], likelihood;
+} outcome;
+
+// what is remembered of other noise has other costs
+static void use_noise(carom_fit *fit, const double *noise) {
+  const size_t bytes = sizeof fit->shooting.noise;
+  if (memcmp(fit->shooting.noise, noise, bytes) != 0) fit->minimiser.rival_count = 0;
+  memcpy(fit->shooting.noise, noise, bytes);
+}
+
+static carom_status outcome_keep(outcome *o, carom_fit *fit, carom_error *error) {
+  memcpy(o->noise, fit->shooting.noise, sizeof o->noise);
+  carom_status status = evaluate_all(fit, &o->likelihood, error);
+  place_keep(&o->at, &fit->minimiser);
+  return status;
+}
+
+static void outcome_restore(const outcome *o, carom_fit *fit) {
+  place_restore(&o->at, &fit->minimiser);
+  use_noise(fit, o->noise);
+}
+
+/* Whole pieces anew from unknowns some deviations along a way, on either side of where it stands; it goes to the best of the three. */
+static carom_status try_sides(carom_fit *fit, const bool *estimate, const double *way,
+                              outcome *here, outcome *best, bool *moved, carom_error *error) {
   const double OFF = 5; // deviations
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
-  carom_status status = CAROM_OK;
-  bool moved = false;
-  for (int side = -1; side <= 1 && !moved && status == CAROM_OK; side += 2) {
-    double noise[CAROM_CHANNEL_COUNT], there;
-    place_keep(kept, m);
-    memcpy(noise, sh->noise, sizeof noise);
+  carom_status status = outcome_keep(here, fit, error);
+  if (status == CAROM_OK) status = outcome_keep(best, fit, error);
+  for (int side = -1; side <= 1 && status == CAROM_OK; side += 2) {
+    outcome_restore(here, fit);
     for (int j = 0; j < sh->p; j++)
       m->q[j] = fmin(fmax(m->q[j] + side * OFF * way[j], m->low[j]), m->high[j]);
     status = fit_length(fit, estimate, fit->options.piece, 1, error);
-    if (status == CAROM_OK) status = evaluate_all(fit, &there, error);
-    moved = status == CAROM_OK && there > here + m->gain;
-    if (moved) continue;
-    place_restore(kept, m);
-    if (memcmp(sh->noise, noise, sizeof noise) != 0) m->rival_count = 0; // costs are others
-    memcpy(sh->noise, noise, sizeof noise);
+    if (status == CAROM_OK) status = look_close(m, error);
+    double likelihood = -INFINITY;
+    if (status == CAROM_OK) status = evaluate_all(fit, &likelihood, error);
+    if (status == CAROM_OK) minimise_remember(m);
+    if (status != CAROM_OK || !(likelihood > best->likelihood + m->gain)) continue;
+    *moved = true;
+    status = outcome_keep(best, fit, error);
   }
+  outcome_restore(best, fit);
   return status;
 }
 
@@ -279,19 +304,25 @@ static carom_status try_sides(carom_fit *fit, const bool *estimate, const double
  * find another one at once for these to move. So all are found anew, from unknowns a bit off on either side. Only of pieces that are whole
  * trajectories: others would be cut elsewhere. */
 static carom_status look_along(carom_fit *fit, const bool *estimate, carom_error *error) {
+  enum { ROUNDS = 2 };
   minimiser *m = &fit->minimiser;
-  place kept;
-  double *way = size_allocate((size_t)m->sh->p, sizeof(double));
-  carom_status status = place_make(&kept, m) && way != NULL
+  outcome here = {0}, best = {0};
+  double *way = size_allocate((size_t)m->sh->p, sizeof(double)), likelihood;
+  carom_status status = way != NULL && place_make(&here.at, m) && place_make(&best.at, m)
                             ? CAROM_OK
                             : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search");
-  double here = -INFINITY;
-  if (status == CAROM_OK) status = evaluate_all(fit, &here, error);
-  if (status == CAROM_OK && isfinite(here)) {
+  bool moved = true;
+  if (status == CAROM_OK) status = look_close(m, error);
+  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
+    moved = false;
+    status = evaluate_all(fit, &likelihood, error);
+    if (status != CAROM_OK || !isfinite(likelihood)) break;
     normal_reduce(&m->normal, m->q, m->starts, 0, false);
-    if (normal_softest(&m->normal, way)) status = try_sides(fit, estimate, way, here, &kept, error);
+    if (!normal_softest(&m->normal, way)) break;
+    status = try_sides(fit, estimate, way, &here, &best, &moved, error);
   }
-  place_free(&kept);
+  place_free(&here.at);
+  place_free(&best.at);
   free(way);
   return status;
 }
@@ -308,7 +339,7 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, c
     if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
   } else {
     status = fit_length(fit, estimate, fit->options.piece, ROUNDS, error);
-    const bool open = m->populated && sh->piece_count == fit->run_count;
+    const bool open = m->populated && is_whole(fit);
     if (status == CAROM_OK && open) status = look_along(fit, estimate, error);
   }
   if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
