@@ -275,10 +275,9 @@ static void outcome_restore(const outcome *o, carom_fit *fit) {
   use_noise(fit, o->noise);
 }
 
-/* Whole pieces anew from unknowns some deviations along a way, on either side of where it stands; it goes to the best of the three. */
-static carom_status try_sides(carom_fit *fit, const bool *estimate, const double *way,
+/* Whole pieces anew from unknowns `off` deviations along a way, on either side of where it stands; it goes to the best of the three. */
+static carom_status try_sides(carom_fit *fit, const bool *estimate, const double *way, double off,
                               outcome *here, outcome *best, bool *moved, carom_error *error) {
-  const double OFF = 5; // deviations
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
   carom_status status = outcome_keep(here, fit, error);
@@ -286,12 +285,13 @@ static carom_status try_sides(carom_fit *fit, const bool *estimate, const double
   for (int side = -1; side <= 1 && status == CAROM_OK; side += 2) {
     outcome_restore(here, fit);
     for (int j = 0; j < sh->p; j++)
-      m->q[j] = fmin(fmax(m->q[j] + side * OFF * way[j], m->low[j]), m->high[j]);
+      m->q[j] = fmin(fmax(m->q[j] + side * off * way[j], m->low[j]), m->high[j]);
     status = fit_length(fit, estimate, fit->options.piece, 1, error);
     if (status == CAROM_OK) status = look_close(m, error);
     double likelihood = -INFINITY;
     if (status == CAROM_OK) status = evaluate_all(fit, &likelihood, error);
     if (status == CAROM_OK) minimise_remember(m);
+    if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion so far off
     if (status != CAROM_OK || !(likelihood > best->likelihood + m->gain)) continue;
     *moved = true;
     status = outcome_keep(best, fit, error);
@@ -304,7 +304,8 @@ static carom_status try_sides(carom_fit *fit, const bool *estimate, const double
  * find another one at once for these to move. So all are found anew, from unknowns a bit off on either side. Only of pieces that are whole
  * trajectories: others would be cut elsewhere. */
 static carom_status look_along(carom_fit *fit, const bool *estimate, carom_error *error) {
-  enum { ROUNDS = 2 };
+  static const double off[] = {8, 5}; // deviations
+  enum { ROUNDS = sizeof off / sizeof off[0] };
   minimiser *m = &fit->minimiser;
   outcome here = {0}, best = {0};
   double *way = size_allocate((size_t)m->sh->p, sizeof(double)), likelihood;
@@ -319,7 +320,7 @@ static carom_status look_along(carom_fit *fit, const bool *estimate, carom_error
     if (status != CAROM_OK || !isfinite(likelihood)) break;
     normal_reduce(&m->normal, m->q, m->starts, 0, false);
     if (!normal_softest(&m->normal, way)) break;
-    status = try_sides(fit, estimate, way, &here, &best, &moved, error);
+    status = try_sides(fit, estimate, way, off[round], &here, &best, &moved, error);
   }
   place_free(&here.at);
   place_free(&best.at);
