@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "fit/draws.h"
 #include "fit/edge.h"
+#include "fit/met.h"
 #include "fit/outvote.h"
 #include "fit/place.h"
 #include "fit/population.h"
@@ -275,9 +276,24 @@ static void outcome_restore(const outcome *o, carom_fit *fit) {
   use_noise(fit, o->noise);
 }
 
+/* Edges, and what was met elsewhere, until that is of no more use. */
+static carom_status look_around(minimiser *m, met *all, carom_error *error) {
+  enum { ROUNDS = 3 };
+  bool moved = true;
+  carom_status status = look_close(m, error);
+  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
+    status = met_search(all, m, &moved, error);
+    if (status == CAROM_OK && moved) status = minimise(m, error);
+    if (status == CAROM_OK && moved) status = look_close(m, error);
+  }
+  met_add(all, m);
+  return status;
+}
+
 /* Whole pieces anew from unknowns `off` deviations along a way, on either side of where it stands; it goes to the best of the three. */
 static carom_status try_sides(carom_fit *fit, const bool *estimate, const double *way, double off,
-                              outcome *here, outcome *best, bool *moved, carom_error *error) {
+                              outcome *here, outcome *best, met *all, bool *moved,
+                              carom_error *error) {
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
   carom_status status = outcome_keep(here, fit, error);
@@ -287,7 +303,7 @@ static carom_status try_sides(carom_fit *fit, const bool *estimate, const double
     for (int j = 0; j < sh->p; j++)
       m->q[j] = fmin(fmax(m->q[j] + side * off * way[j], m->low[j]), m->high[j]);
     status = fit_length(fit, estimate, fit->options.piece, 1, error);
-    if (status == CAROM_OK) status = look_close(m, error);
+    if (status == CAROM_OK) status = look_around(m, all, error);
     double likelihood = -INFINITY;
     if (status == CAROM_OK) status = evaluate_all(fit, &likelihood, error);
     if (status == CAROM_OK) minimise_remember(m);
@@ -308,20 +324,24 @@ static carom_status look_along(carom_fit *fit, const bool *estimate, carom_error
   enum { ROUNDS = sizeof off / sizeof off[0] };
   minimiser *m = &fit->minimiser;
   outcome here = {0}, best = {0};
+  met all;
   double *way = size_allocate((size_t)m->sh->p, sizeof(double)), likelihood;
-  carom_status status = way != NULL && place_make(&here.at, m) && place_make(&best.at, m)
-                            ? CAROM_OK
-                            : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search");
+  carom_status status =
+      met_make(&all, m) && way != NULL && place_make(&here.at, m) && place_make(&best.at, m)
+          ? CAROM_OK
+          : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search");
   bool moved = true;
-  if (status == CAROM_OK) status = look_close(m, error);
+  if (status == CAROM_OK) status = look_around(m, &all, error);
   for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
     moved = false;
     status = evaluate_all(fit, &likelihood, error);
     if (status != CAROM_OK || !isfinite(likelihood)) break;
     normal_reduce(&m->normal, m->q, m->starts, 0, false);
     if (!normal_softest(&m->normal, way)) break;
-    status = try_sides(fit, estimate, way, off[round], &here, &best, &moved, error);
+    status = try_sides(fit, estimate, way, off[round], &here, &best, &all, &moved, error);
   }
+  if (status == CAROM_OK) status = look_around(m, &all, error);
+  met_free(&all);
   place_free(&here.at);
   place_free(&best.at);
   free(way);
