@@ -241,6 +241,20 @@ static void test_cold_population(void **state) {
   repetition_free(&r);
 }
 
+/* One state with its velocities tells a first state: there is nothing to look for, and no member has a cost to be chosen by. */
+static void test_population_of_one_state(void **state) {
+  (void)state;
+  const double noise = 0.05;
+  repetition r = repetition_make(5, 1, 3, noise);
+  minimiser *m = &r.fit->minimiser;
+  bool moved = true;
+  begin_at_truth(&r, noise);
+  r.fit->shooting.horizon = 1;
+  assert_int_equal(population_search(m, -INFINITY, 0, &moved, NULL), CAROM_OK);
+  assert_false(moved);
+  repetition_free(&r);
+}
+
 /* Of many pieces the worst are looked at, and none becomes worse. */
 static void test_worst_pieces(void **state) {
   (void)state;
@@ -338,13 +352,19 @@ static void test_outvoted(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_pieces_together), cmocka_unit_test(test_limits),
-      cmocka_unit_test(test_shares),          cmocka_unit_test(test_slides),
-      cmocka_unit_test(test_way_back),        cmocka_unit_test(test_population),
-      cmocka_unit_test(test_cold_population), cmocka_unit_test(test_met),
-      cmocka_unit_test(test_worst_pieces),    cmocka_unit_test(test_short_pieces),
-      cmocka_unit_test(test_pieces_of_four),  cmocka_unit_test(test_fit_at_edge),
-      cmocka_unit_test(test_outvoted)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_pieces_together),
+                                     cmocka_unit_test(test_limits),
+                                     cmocka_unit_test(test_shares),
+                                     cmocka_unit_test(test_slides),
+                                     cmocka_unit_test(test_way_back),
+                                     cmocka_unit_test(test_population),
+                                     cmocka_unit_test(test_cold_population),
+                                     cmocka_unit_test(test_population_of_one_state),
+                                     cmocka_unit_test(test_met),
+                                     cmocka_unit_test(test_worst_pieces),
+                                     cmocka_unit_test(test_short_pieces),
+                                     cmocka_unit_test(test_pieces_of_four),
+                                     cmocka_unit_test(test_fit_at_edge),
+                                     cmocka_unit_test(test_outvoted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

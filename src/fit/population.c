@@ -345,7 +345,7 @@ static carom_status find(population *p, int index, int round, bool *moved, carom
   }
   rng_seed(&p->random, 31 + (uint64_t)round, (uint64_t)index);
   c->horizon = first_horizon(m->sh);
-  if (c->horizon > most) return CAROM_OK;
+  if (c->horizon >= most) return CAROM_OK; // no next states that leave orders open
   carom_status status = begin(p, error);
   while (c->horizon < most && status == CAROM_OK && there) {
     const int next = c->horizon + (c->horizon < SLOW ? 1 : c->horizon < FAST ? 2 : 3);
