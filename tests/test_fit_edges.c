@@ -315,6 +315,74 @@ static void test_met(void **state) {
   repetition_free(&r);
 }
 
+/* What a trajectory of points costs by itself, without a side to choose: that of a simulation beside what was measured. */
+static double cost_by_hand(const repetition *r, int index, double noise) {
+  const shooting *sh = &r->fit->shooting;
+  const int states = r->s.data.state_count, D = sh->D;
+  const size_t all = (size_t)states * (size_t)D, from = (size_t)index * all;
+  double *x = malloc(sizeof(double) * 2 * all), *v = x + all, cost = 0;
+  const double *start = r->fit->minimiser.starts + (size_t)index * 2 * (size_t)D;
+  double *theta = malloc(sizeof(double) * (size_t)sh->system->parameter_count);
+  assert_non_null(x);
+  assert_non_null(theta);
+  carom_parameters_default(sh->system, theta);
+  unknowns_put(sh->unknowns, r->fit->minimiser.q, theta, &r->fit->shooting.measure);
+  assert_int_equal(carom_system_simulate(sh->system, &r->s.how, theta, 1, start, start + D, x, v,
+                                         NULL, NULL, NULL),
+                   CAROM_OK);
+  for (size_t k = 0; k < all; k += 2) {
+    const double off[] = {
+        hypot(x[k] - r->s.data.x[from + k], x[k + 1] - r->s.data.x[from + k + 1]),
+        hypot(v[k] - r->s.data.v[from + k], v[k + 1] - r->s.data.v[from + k + 1])};
+    for (int c = 0; c < 2; c++) {
+      const double size = off[c] / noise;
+      cost += size > sh->huber ? sh->huber * (size - 0.5 * sh->huber) : 0.5 * size * size;
+    }
+  }
+  free(x);
+  free(theta);
+  return cost;
+}
+
+/* At a minimum of the cost that lets states choose between the sides of impacts many take the other one. What they gain by that is known, and of a strict
+ * cost, or one that is strict in part, they do not have it. */
+static void test_strict(void **state) {
+  (void)state;
+  const double noise = 0.05;
+  repetition r = repetition_make(12, 2, 20, noise);
+  shooting *sh = &r.fit->shooting;
+  const minimiser *m = &r.fit->minimiser;
+  double free_cost[2], gain[2];
+  bool there;
+  descend_from_truth(&r, noise);
+  assert_int_equal(sh->piece_count, 2);
+  evaluate(&r, NULL, 0, false);
+  memcpy(free_cost, sh->piece_cost, sizeof free_cost);
+  memcpy(gain, sh->side_gain, sizeof gain);
+  assert_true(gain[0] > 100 && gain[1] > 100);
+  for (int k = 1; k <= 4; k++) {
+    const double strict[] = {k == 4 ? 1 : 0.25 * k, k == 4 ? 1 : 0.1};
+    sh->strict = strict;
+    assert_int_equal(shooting_try(sh, m->q, m->starts, NULL, 0, NULL, &there, NULL), CAROM_OK);
+    for (int i = 0; i < 2; i++) {
+      assert_near(sh->piece_cost[i], free_cost[i] + strict[i] * gain[i], 1e-8 * gain[i]);
+      if (k == 4) assert_near(sh->piece_cost[i], cost_by_hand(&r, i, noise), 1e-6);
+      if (k < 4) assert_near(sh->side_gain[i], gain[i], 1e-9 * gain[i]);
+    }
+  }
+  // the first one is given up somewhere, and the other takes its place with what its last state has gained
+  const double strict[] = {0.5, 0.5}, whole = free_cost[1] + 0.5 * gain[1];
+  sh->strict = strict;
+  for (int k = 0; k < 40; k++) {
+    const double most[] = {0.025 * k * (free_cost[0] + 0.5 * gain[0]), INFINITY};
+    assert_int_equal(shooting_try(sh, m->q, m->starts, NULL, 0, most, &there, NULL), CAROM_OK);
+    assert_true(isinf(sh->piece_cost[0]));
+    assert_near(sh->piece_cost[1], whole, 1e-8 * whole);
+  }
+  sh->strict = NULL;
+  repetition_free(&r);
+}
+
 /* ---- whole fits ------------------------------------------------------------------------------ */
 
 static void check_least(uint64_t seed, double noise, double least) {
@@ -361,6 +429,7 @@ int main(void) {
                                      cmocka_unit_test(test_cold_population),
                                      cmocka_unit_test(test_population_of_one_state),
                                      cmocka_unit_test(test_met),
+                                     cmocka_unit_test(test_strict),
                                      cmocka_unit_test(test_worst_pieces),
                                      cmocka_unit_test(test_short_pieces),
                                      cmocka_unit_test(test_pieces_of_four),

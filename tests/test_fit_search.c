@@ -145,7 +145,7 @@ static void test_rivals(void **state) {
     rival[2] = place[k];
   }
   verdict_free(&fit->verdict);
-  assert_int_equal(judge(m, &fit->verdict, NULL), CAROM_OK);
+  assert_int_equal(judge(m, NULL, &fit->verdict, NULL), CAROM_OK);
   const double reach = sqrt(2 * (DROP - above[0])) * known.deviation;
   assert_near(fit->verdict.estimates[1].low, place[0] - reach, 1e-9);
   assert_near(fit->verdict.estimates[1].high, known.high, 1e-9);

@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dense.h"
 #include "base/error.h"
-#include "base/rng.h"
 #include "base/size.h"
+#include "fit/gaussian.h"
 #include "fit/place.h"
 
 /* What is drawn about one minimum. */
@@ -15,8 +14,7 @@ typedef struct drawing {
   minimiser *m;
   rng random;
   place kept;
-  double *factors; /* [piece_count][f][f] of ss */
-  double *spread;  /* [p][p] factor of the information about the unknowns */
+  gaussian shape;
   double *dq, *dz; /* [p], [piece_count][f] of one drawing */
   double *starts;  /* [piece_count][2 D] where it is */
   double *best;    /* [piece_count] least excess over the parabola, */
@@ -31,11 +29,8 @@ static bool drawing_make(drawing *d, minimiser *m, int round) {
   size_t n = (size_t)sh->piece_count, f = (size_t)sh->f, p = (size_t)sh->p;
   *d = (drawing){
       .m = m,
-      .factors = size_allocate(
-          n * f * f + p * p + p + n * f + n * 2 * (size_t)sh->D + n * (3 + p + f), sizeof(double))};
-  if (!place_make(&d->kept, m) || d->factors == NULL) return false;
-  d->spread = d->factors + n * f * f;
-  d->dq = d->spread + p * p;
+      .dq = size_allocate(p + n * f + n * 2 * (size_t)sh->D + n * (3 + p + f), sizeof(double))};
+  if (!place_make(&d->kept, m) || !gaussian_make(&d->shape, sh) || d->dq == NULL) return false;
   d->dz = d->dq + p;
   d->starts = d->dz + n * f;
   d->best = d->starts + n * 2 * (size_t)sh->D;
@@ -49,43 +44,15 @@ static bool drawing_make(drawing *d, minimiser *m, int round) {
 
 static void drawing_free(drawing *d) {
   place_free(&d->kept);
-  free(d->factors);
-}
-
-/* The parabolas at the minimum, factorised; false if one is not positive definite. */
-static bool factor(drawing *d) {
-  const shooting *sh = d->m->sh;
-  int f = sh->f, p = sh->p;
-  for (int i = 0; i < sh->piece_count; i++) {
-    double *a = d->factors + (size_t)i * (size_t)(f * f), most = 0;
-    memcpy(a, sh->normals[i].ss, sizeof(double) * (size_t)(f * f));
-    for (int k = 0; k < f; k++) most = fmax(most, a[k * f + k]);
-    for (int k = 0; k < f; k++) a[k * f + k] += 1e-12 * most + 1e-300;
-    if (!dense_factor(f, a)) return false;
-  }
-  normal_reduce(&d->m->normal, d->m->q, d->m->starts, 0, false);
-  memcpy(d->spread, d->m->normal.S, sizeof(double) * (size_t)(p * p));
-  for (int j = 0; j < p; j++) {
-    double natural = sh->unknowns->items[j].natural;
-    d->spread[j * p + j] += 1 / (natural * natural);
-  }
-  return dense_factor(p, d->spread);
-}
-
-// z = L'^-1 (normal numbers): their covariance is the inverse of L L'
-static void draw_normal(drawing *d, int n, const double *factor, double size, double *z) {
-  for (int i = 0; i < n; i++) z[i] = size * rng_normal(&d->random);
-  for (int i = n - 1; i >= 0; i--) {
-    for (int k = i + 1; k < n; k++) z[i] -= factor[k * n + i] * z[k];
-    z[i] /= factor[i * n + i];
-  }
+  gaussian_free(&d->shape);
+  free(d->dq);
 }
 
 /* Unknowns within their bounds, and first states that follow them, `size` deviations from there. */
 static void draw(drawing *d, double size, double state_size, double *q) {
   minimiser *m = d->m;
   const int f = m->sh->f, p = m->sh->p;
-  draw_normal(d, p, d->spread, size, d->dq);
+  gaussian_draw_unknowns(&d->shape, &d->random, size, d->dq);
   for (int j = 0; j < p; j++) {
     q[j] = fmin(fmax(m->q[j] + d->dq[j], m->low[j]), m->high[j]);
     d->dq[j] = q[j] - m->q[j];
@@ -93,7 +60,7 @@ static void draw(drawing *d, double size, double state_size, double *q) {
   normal_states(&m->normal, d->dq, d->dz);
   double *z = m->dz;
   for (int i = 0; i < m->sh->piece_count && state_size > 0; i++) {
-    draw_normal(d, f, d->factors + (size_t)i * (size_t)(f * f), state_size, z);
+    gaussian_draw_state(&d->shape, &d->random, i, state_size, z);
     for (int k = 0; k < f; k++) d->dz[i * f + k] += z[k];
   }
 }
@@ -174,7 +141,7 @@ static carom_status search(drawing *d, bool *moved, carom_error *error) {
   shooting *sh = m->sh;
   double cost;
   carom_status status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, true, &cost, error);
-  if (status != CAROM_OK || isinf(cost) || !factor(d)) return status;
+  if (status != CAROM_OK || isinf(cost) || !gaussian_factor(&d->shape, m)) return status;
   m->cost = cost;
   place_keep(&d->kept, m);
   memcpy(d->cost, sh->piece_cost, sizeof(double) * (size_t)sh->piece_count);
@@ -206,6 +173,44 @@ carom_status draws_search(minimiser *m, int round, bool *moved, carom_error *err
   carom_status status = drawing_make(&d, m, round)
                             ? search(&d, moved, error)
                             : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for drawings");
+  drawing_free(&d);
+  return status;
+}
+
+/* Of drawings of unknowns and first states together, how many cost their piece much more than its parabola says. */
+static carom_status count_rough(drawing *d, double *share, carom_error *error) {
+  enum { DRAWINGS = 40 };
+  const double MUCH = 3; // of the cost
+  minimiser *m = d->m;
+  shooting *sh = m->sh;
+  double cost;
+  carom_status status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, true, &cost, error);
+  if (status != CAROM_OK || isinf(cost) || !gaussian_factor(&d->shape, m)) return status;
+  memcpy(d->cost, sh->piece_cost, sizeof(double) * (size_t)sh->piece_count);
+  int64_t rough = 0;
+  for (int k = 0; k < DRAWINGS && status == CAROM_OK; k++) {
+    bool there = false;
+    draw(d, 1, 1, m->trial_q);
+    const bool moved = move_starts(d, d->dz, d->starts);
+    for (int i = 0; i < sh->piece_count; i++) d->limit[i] = d->cost[i] + expected(d, i) + MUCH;
+    if (moved) status = shooting_try(sh, m->trial_q, d->starts, NULL, 0, d->limit, &there, error);
+    for (int i = 0; i < sh->piece_count; i++)
+      rough += !there || !(sh->piece_cost[i] <= d->limit[i]);
+  }
+  *share = (double)rough / ((double)DRAWINGS * sh->piece_count);
+  return status;
+}
+
+carom_status draws_roughness(minimiser *m, double *share, bool *rough, carom_error *error) {
+  const double ROUGH = 0.6; // five balls with noise of five time steps 0.8 to 1, others up to 0.5
+  drawing d;
+  *share = 0;
+  *rough = false;
+  if (!m->sh->free_states || m->sh->join > 0) return CAROM_OK;
+  carom_status status = drawing_make(&d, m, 0)
+                            ? count_rough(&d, share, error)
+                            : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for drawings");
+  *rough = *share > ROUGH;
   drawing_free(&d);
   return status;
 }

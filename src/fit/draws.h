@@ -14,4 +14,8 @@
  * joins. Every round draws other numbers. */
 carom_status draws_search(minimiser *m, int round, bool *moved, carom_error *error);
 
+/* Of drawings from the normal distribution of unknowns and first states, the share that costs a piece more than its parabola says by much: 0 where the
+ * likelihood is normal, near 1 where edges of the cost are closer than its curvature reaches. `rough` tells whether that is most of them. 0 for pieces with joins. */
+carom_status draws_roughness(minimiser *m, double *share, bool *rough, carom_error *error);
+
 #endif

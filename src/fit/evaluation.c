@@ -27,6 +27,14 @@ size_t evaluation_size(const shooting *sh) {
          (size_t)sh->system->parameter_count;
 }
 
+// no state may take another side
+static bool is_strict(const shooting *sh) {
+  if (sh->strict == NULL) return false;
+  for (int i = 0; i < sh->piece_count; i++)
+    if (sh->strict[i] < 1) return false;
+  return true;
+}
+
 static evaluation evaluation_make(shooting *sh, const double *q, bool derivatives) {
   size_t B = (size_t)sh->batch, D = (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
   size_t C = f + p, m = (size_t)sh->measure.count;
@@ -54,7 +62,7 @@ static evaluation evaluation_make(shooting *sh, const double *q, bool derivative
   e.weight = at, at += m;
   e.dr = at, at += m;
   e.state = at, at += 2 * D;
-  e.sided = sh->one != NULL && sh->measured[CAROM_CHANNEL_VELOCITY];
+  e.sided = sh->one != NULL && sh->measured[CAROM_CHANNEL_VELOCITY] && !is_strict(sh);
   if (sh->one != NULL) {
     e.before = at, at += B * 2 * D;
     e.before_Y = at, at += B * C * 2 * D;
@@ -124,7 +132,7 @@ static void begin_piece(evaluation *e, int sample, const double *starts) {
     measure_invert(&sh->measure, y, e->state);
   memcpy(e->x0 + (size_t)sample * D, e->state, sizeof(double) * D);
   memcpy(e->v0 + (size_t)sample * D, e->state + D, sizeof(double) * D);
-  sh->piece_cost[index] = sh->piece_square[index] = 0;
+  sh->piece_cost[index] = sh->piece_square[index] = sh->side_gain[index] = 0;
   sh->piece_outliers[index] = 0;
   memset(sh->piece_channel + index * CAROM_CHANNEL_COUNT, 0, sizeof(double) * CAROM_CHANNEL_COUNT);
   if (!e->derivatives) return;
@@ -299,6 +307,7 @@ static void leave(evaluation *e, int sample) {
   memcpy(e->v0 + k * D, e->v0 + last * D, sizeof(double) * D);
   memcpy(e->r + k * m, e->r + last * m, sizeof(double) * m);
   e->pending[k] = e->pending[last];
+  e->gain[k] = e->gain[last];
 }
 
 /* Does what a sample has cost up to its state `at` already tell that it is not wanted? */
@@ -353,13 +362,6 @@ static carom_status run_batch(evaluation *e, const double *starts, carom_error *
   return status;
 }
 
-static double prior_cost(const shooting *sh, const double *q) {
-  double cost = 0, slope, curvature;
-  for (int j = 0; j < sh->p; j++)
-    cost += unknown_prior(&sh->unknowns->items[j], q[j], &slope, &curvature);
-  return cost;
-}
-
 /* Ends of pieces beside the starts of the next ones. */
 static double joins_cost(shooting *sh, const double *starts) {
   double cost = 0;
@@ -383,7 +385,7 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
   carom_parameters_default(sh->system, sh->theta);
   unknowns_put(sh->unknowns, q, sh->theta, &sh->measure);
   evaluation e = evaluation_make(sh, q, derivatives);
-  double total = prior_cost(sh, q);
+  double total = unknowns_prior(sh->unknowns, q);
   for (int at = 0; at < count; at += e.count) {
     e.count = count - at < sh->batch ? count - at : sh->batch;
     for (int k = 0; k < e.count; k++) e.pieces[k] = subset != NULL ? subset[at + k] : at + k;

@@ -9,6 +9,7 @@
 #include "fit/fit_options.h"
 #include "fit/flight.h"
 #include "fit/horizon.h"
+#include "fit/look_along.h"
 #include "fit/overlap.h"
 #include "fit/search.h"
 #include "rollout/rollout_options.h"
@@ -132,6 +133,7 @@ void carom_fit_destroy(carom_fit *fit) {
   minimiser_free(&fit->minimiser);
   if (fit->shooting.system != NULL) shooting_free(&fit->shooting);
   unknowns_free(&fit->unknowns);
+  posterior_free(&fit->sample);
   verdict_free(&fit->verdict);
   free(fit->found.findings);
   free(fit->data);
@@ -178,6 +180,11 @@ double fit_log_likelihood(const carom_fit *fit) {
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++)
     logs += (double)sh->sums.count[c] * (log(sh->noise[c]) + 0.5 * log(2 * 3.14159265358979323846));
   return -logs - fit->minimiser.cost;
+}
+
+bool fit_misfits(const carom_fit *fit) {
+  const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
+  return fit->minimiser.cost > MISFIT * (double)fit_numbers(fit);
 }
 
 static int by_deviation(const void *a, const void *b) {
@@ -253,7 +260,8 @@ static carom_status set_result(carom_fit *fit, const bool *estimate, carom_error
                           .pieces = sh->piece_count,
                           .iterations = fit->minimiser.iterations,
                           .report = sh->report};
-  unknowns_put(&fit->unknowns, fit->minimiser.q, fit->theta, &sh->measure);
+  unknowns_put(&fit->unknowns, fit->sample.count > 0 ? fit->sample.mean : fit->minimiser.q,
+               fit->theta, &sh->measure);
   r->scale = sh->measure.scale;
   memcpy(r->shift, sh->measure.shift, sizeof r->shift);
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) {
@@ -327,6 +335,7 @@ static void run_fit(void *user) {
     return;
   }
   t->status = search_run(fit, estimate, t->error);
+  if (t->status == CAROM_OK) t->status = look_for_sample(fit, estimate, t->error);
   double cost;
   fit->shooting.note_felt = true; // notes ask who feels what
   if (t->status == CAROM_OK)
@@ -337,7 +346,8 @@ static void run_fit(void *user) {
     fit->minimiser.cost = cost;
     t->status = set_result(fit, estimate, t->error);
   }
-  if (t->status == CAROM_OK) t->status = judge(&fit->minimiser, &fit->verdict, t->error);
+  if (t->status == CAROM_OK)
+    t->status = judge(&fit->minimiser, &fit->sample, &fit->verdict, t->error);
   fit->result.estimate_count = fit->verdict.count;
   fit->result.estimates = fit->verdict.estimates;
   fit->result.correlation = fit->verdict.correlation;

@@ -17,6 +17,7 @@ struct carom_fit {
   double floor[CAROM_CHANNEL_COUNT];            /* noise below which nothing is believed */
   shooting shooting;
   minimiser minimiser;
+  posterior sample; /* of the likelihood, where it is not normal */
   verdict verdict;
   carom_fit_trajectory *trajectories;
   double *theta;
@@ -34,6 +35,9 @@ void fit_measure_scales(carom_fit *fit);
 /* Numbers that the last evaluation compared, and the logarithm of their likelihood. */
 int64_t fit_numbers(const carom_fit *fit);
 double fit_log_likelihood(const carom_fit *fit);
+
+/* Did it leave more than noise? */
+bool fit_misfits(const carom_fit *fit);
 
 /* run_flight where first states are found from flights, else NULL. */
 const int *fit_flights(const carom_fit *fit);

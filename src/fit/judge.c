@@ -88,9 +88,10 @@ void verdict_free(verdict *v) {
 typedef struct spectrum {
   int p;
   double *matrix, *values, *vectors; /* [p][p], [p], rows [p][p] */
-  double *covariance;                /* [p][p] of q, over the determined directions */
-  bool *open;                        /* [p] directions that are not determined */
-  bool *fixed;                       /* [p] unknowns at a border that hold there */
+  double *covariance;   /* [p][p] of q, over the determined directions, or of a sample */
+  const double *centre; /* [p] of the intervals */
+  bool *open;           /* [p] directions that are not determined */
+  bool *fixed;          /* [p] unknowns at a border that hold there */
 } spectrum;
 
 static bool spectrum_make(spectrum *s, int p) {
@@ -173,7 +174,7 @@ static double reach(const minimiser *m, int j) {
 
 static carom_fit_estimate estimate_of(const minimiser *m, const spectrum *s, int j) {
   const unknown *u = &m->sh->unknowns->items[j];
-  double q = m->q[j], sd = sqrt(s->covariance[j * s->p + j]);
+  double q = s->centre[j], sd = sqrt(s->covariance[j * s->p + j]);
   carom_fit_estimate e = {.value = unknown_value(u, q), .start = u->start, .scene = u->scene};
   snprintf(e.name, sizeof e.name, "%s", u->name);
   e.at_border = s->fixed[j];
@@ -181,8 +182,8 @@ static carom_fit_estimate estimate_of(const minimiser *m, const spectrum *s, int
   double below = q - QUANTILE * sd, above = q + QUANTILE * sd;
   if (e.at_border) {
     double far = reach(m, j);
-    below = m->q[j] <= m->low[j] ? q : q - far;
-    above = m->q[j] <= m->low[j] ? q + far : q;
+    below = q <= m->low[j] ? q : q - far;
+    above = q <= m->low[j] ? q + far : q;
     sd = 0;
     e.determined = far < u->natural;
   }
@@ -205,7 +206,7 @@ static bool add_ratio(const minimiser *m, const spectrum *s, verdict *v, int fir
   if (open > OPEN) return true;
   const double *C = s->covariance;
   double sd = sqrt(fmax(0, C[j * p + j] - 2 * C[j * p + first] + C[first * p + first]));
-  double ratio = exp(m->q[j] - m->q[first]);
+  double ratio = exp(s->centre[j] - s->centre[first]);
   carom_fit_estimate e = {.value = ratio,
                           .deviation = ratio * sd,
                           .low = ratio * exp(-QUANTILE * sd),
@@ -443,7 +444,29 @@ static carom_status cover_rivals(const minimiser *m, const spectrum *s, verdict 
   return status;
 }
 
-carom_status judge(minimiser *m, verdict *v, carom_error *error) {
+/* Of a sample, its mean and covariance. */
+static void use_sample(const posterior *sample, spectrum *s) {
+  s->centre = sample->mean;
+  memcpy(s->covariance, sample->covariance, sizeof(double) * (size_t)(s->p * s->p));
+}
+
+static carom_status note_sample(const posterior *sample, verdict *v, carom_error *error) {
+  if (sample->count > 0)
+    return verdict_note(v, false, error,
+                        "the likelihood is not normal: impacts may come in other orders, or in "
+                        "other time steps, within the noise. Values and intervals are means and "
+                        "deviations of %d draws from it, not those of its maximum",
+                        sample->count);
+  return verdict_note(v, true, error,
+                      "the likelihood is not normal: %.0f %% of what is drawn from the normal "
+                      "distribution about its maximum fits much worse than that says, and it could "
+                      "not be sampled; intervals may be too short. Take shorter trajectories, or "
+                      "at most 16 of them",
+                      100 * sample->roughness);
+}
+
+carom_status judge(minimiser *m, const posterior *sample, verdict *v, carom_error *error) {
+  const bool sampled = sample != NULL && sample->count > 0;
   spectrum s;
   int p = m->sh->p;
   carom_status status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the result");
@@ -451,7 +474,9 @@ carom_status judge(minimiser *m, verdict *v, carom_error *error) {
   v->correlation = size_allocate_zero((size_t)(p * p), sizeof(double));
   if (ready && v->correlation != NULL) {
     normal_reduce(&m->normal, m->q, m->starts, 0, false);
+    s.centre = m->q;
     decompose(m, &s);
+    if (sampled) use_sample(sample, &s);
     for (int j = 0; j < p && ready; j++) {
       carom_fit_estimate e = estimate_of(m, &s, j);
       ready = add_estimate(v, &e);
@@ -465,7 +490,9 @@ carom_status judge(minimiser *m, verdict *v, carom_error *error) {
     for (int k = 0; k < p && status == CAROM_OK; k++)
       if (s.open[k]) status = explain(m, &s, v, k, error);
     if (status == CAROM_OK) status = profile_borders(m, v, error);
-    if (status == CAROM_OK) status = cover_rivals(m, &s, v, error);
+    if (status == CAROM_OK && !sampled) status = cover_rivals(m, &s, v, error);
+    if (status == CAROM_OK && sample != NULL && sample->rough)
+      status = note_sample(sample, v, error);
   }
   spectrum_free(&s);
   return status;

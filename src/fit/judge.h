@@ -2,7 +2,7 @@
 #ifndef CAROM_FIT_JUDGE_H
 #define CAROM_FIT_JUDGE_H
 
-#include "fit/minimise.h"
+#include "fit/posterior.h"
 
 /* What a judgement fills; arrays are released by verdict_free. */
 typedef struct verdict {
@@ -19,8 +19,9 @@ typedef struct verdict {
  * Returns the largest relative change. */
 double judge_noise(minimiser *m, const bool *estimate, const double *floor);
 
-/* Estimates with intervals and notes at the end of a minimisation. */
-carom_status judge(minimiser *m, verdict *v, carom_error *error);
+/* Estimates with intervals and notes at the end of a minimisation: those of a sample of the likelihood if there is one, else those of the curvature at
+ * the minimum. */
+carom_status judge(minimiser *m, const posterior *sample, verdict *v, carom_error *error);
 
 carom_status verdict_note(verdict *v, bool warning, carom_error *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

@@ -18,6 +18,7 @@ typedef struct members {
   double *states; /* [most][2 D] */
   double *cost;   /* [most] up to the horizon, */
   double *before; /* [most] and up to the one before */
+  double *gain;   /* [most] by taking other sides of impacts */
 } members;
 
 typedef struct population {
@@ -31,8 +32,9 @@ typedef struct population {
   members now, next;   /* where they are, where they may go */
   int *parent;         /* [most] */
   double *limit;       /* [most] of what a move may cost, to be taken */
-  double *axes;        /* [f][f] principal axes, as long as a deviation, of the best member */
-  double *B, *L;       /* [f][2 D] tangent space */
+  double strict[COPIES];
+  double *axes;  /* [f][f] principal axes, as long as a deviation, of the best member */
+  double *B, *L; /* [f][2 D] tangent space */
   double *memory;
   rng random;
 } population;
@@ -40,7 +42,7 @@ typedef struct population {
 static carom_status lay_out(population *p, carom_error *error) {
   const size_t row = 2 * (size_t)p->copies.D, f = (size_t)p->copies.f, most = (size_t)p->most;
   double *at = p->memory =
-      size_allocate(2 * most * (row + 2) + most + f * f + 2 * f * row, sizeof(double));
+      size_allocate(2 * most * (row + 3) + most + f * f + 2 * f * row, sizeof(double));
   p->parent = size_allocate(most, sizeof(int));
   if (p->memory == NULL || p->parent == NULL || !state_descent_make(&p->d, &p->copies, p->m->q))
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a population of first states");
@@ -49,6 +51,7 @@ static carom_status lay_out(population *p, carom_error *error) {
     both[k]->states = at, at += most * row;
     both[k]->cost = at, at += most;
     both[k]->before = at, at += most;
+    both[k]->gain = at, at += most;
   }
   p->limit = at, at += most;
   p->axes = at, at += f * f;
@@ -97,6 +100,7 @@ static void copy_member(const population *p, members *to, int k, const members *
   memcpy(state_of(p, to, k), state_of(p, from, i), sizeof(double) * 2 * (size_t)p->copies.D);
   to->cost[k] = from->cost[i];
   to->before[k] = from->before[i];
+  to->gain[k] = from->gain[i];
 }
 
 /* Costs of all members; of those above a ceiling [size], if there is one, infinite. */
@@ -111,6 +115,7 @@ static carom_status evaluate(population *p, members *of, const double *ceiling,
     for (int k = 0; k < count; k++) {
       of->cost[at + k] = there ? p->copies.piece_cost[k] : INFINITY;
       of->before[at + k] = p->copies.mark_cost[k];
+      of->gain[at + k] = p->copies.side_gain[k];
     }
   }
   return status;
@@ -126,11 +131,16 @@ static int best_of(const population *p) {
 // what the next states cost a member
 static double rise_of(const members *of, int k) { return of->cost[k] - of->before[k]; }
 
-/* Weight of each member for a degree `by` more of all states, or of the next ones alone, to next.cost; returns how many count. */
-static double weigh(population *p, bool all, double by) {
+/* What members are weighed by: all states, the next ones alone, what they gain by taking other sides. */
+typedef enum weighed { BY_COST, BY_RISE, BY_GAIN } weighed;
+
+/* Weight of each member for a degree `by` more of it, to next.cost; returns how many count. */
+static double weigh(population *p, weighed what, double by) {
   double least = INFINITY, sum = 0, square = 0, *weight = p->next.cost;
   for (int k = 0; k < p->size; k++) {
-    weight[k] = all ? p->now.cost[k] : rise_of(&p->now, k);
+    weight[k] = what == BY_COST   ? p->now.cost[k]
+                : what == BY_RISE ? rise_of(&p->now, k)
+                                  : p->now.gain[k];
     least = fmin(least, weight[k]);
   }
   for (int k = 0; k < p->size; k++) {
@@ -270,12 +280,12 @@ static carom_status grow(population *p, bool *there, carom_error *error) {
   *there = isfinite(p->now.cost[best_of(p)]);
   if (status == CAROM_OK && *there) status = set_axes(p, error);
   for (int k = 1; degree < 1 && status == CAROM_OK && *there; k++) {
-    double by = 1 - degree, share = weigh(p, false, by) / p->size;
+    double by = 1 - degree, share = weigh(p, BY_RISE, by) / p->size;
     const bool calm = k == 1 && share > CALM;
     const double more = surplus(p);
     while (k < DEGREES && (share < COUNT || by * more > MUCH) && by > 1e-4) {
       by *= 0.7;
-      share = weigh(p, false, by) / p->size;
+      share = weigh(p, BY_RISE, by) / p->size;
     }
     degree = by == 1 - degree ? 1 : degree + by;
     resample(p, degree < 1 ? p->size : size);
@@ -292,10 +302,32 @@ static carom_status cool(population *p, carom_error *error) {
   const double BY = 1.6, COLD = 20;
   carom_status status = CAROM_OK;
   for (double power = BY; power < BY * COLD && status == CAROM_OK; power *= BY) {
-    weigh(p, true, power - power / BY);
+    weigh(p, BY_COST, power - power / BY);
     resample(p, p->size);
     status = set_axes(p, error);
     for (int s = 0; s < SWEEPS && status == CAROM_OK; s++) status = sweep(p, 1, power, error);
+  }
+  return status;
+}
+
+static void set_strict(population *p, double strict) {
+  for (int k = 0; k < COPIES; k++) p->strict[k] = strict;
+  p->copies.strict = p->strict;
+}
+
+/* States that have taken another side of an impact pay for a part of what they gain by that, and for all of it in the end, or until no member costs less than `most`. */
+static carom_status harden(population *p, double most, carom_error *error) {
+  enum { SWEEPS = 3 };
+  const double COUNT = 0.5, FACTOR = 1.2, LEAST = 0.05;
+  carom_status status = CAROM_OK;
+  while (p->strict[0] < 1 && p->now.cost[best_of(p)] < most && status == CAROM_OK) {
+    double by = fmin(1 - p->strict[0], (FACTOR - 1) * p->strict[0]);
+    while (weigh(p, BY_GAIN, by) < COUNT * p->size && by > LEAST * p->strict[0]) by *= 0.7;
+    resample(p, p->size);
+    set_strict(p, p->strict[0] + by);
+    for (int k = 0; k < p->size; k++) p->now.cost[k] += by * p->now.gain[k];
+    status = set_axes(p, error);
+    for (int s = 0; s < SWEEPS && status == CAROM_OK; s++) status = sweep(p, 1, 1, error);
   }
   return status;
 }
@@ -331,36 +363,64 @@ static int first_horizon(const shooting *sh) {
   return 1;
 }
 
-/* The first state of one piece. */
-static carom_status find(population *p, int index, int round, bool *moved, carom_error *error) {
+/* Members of one piece over all of its states; `there` is false if none has a motion, or if its first horizon is all of it: then no next states leave
+ * orders open. */
+static carom_status gather(population *p, int index, int round, bool *there, carom_error *error) {
   enum { SLOW = 5, FAST = 10 }; // states that come one by one, by two, then by three
   minimiser *m = p->m;
   shooting *c = &p->copies;
   const piece *of = &m->sh->pieces[index];
   const int most = of->count < m->sh->horizon ? of->count : m->sh->horizon;
-  bool there = true;
   for (int k = 0; k < COPIES; k++) {
     c->pieces[k].first = of->first;
     c->pieces[k].count = of->count;
   }
   rng_seed(&p->random, 31 + (uint64_t)round, (uint64_t)index);
   c->horizon = first_horizon(m->sh);
-  if (c->horizon >= most) return CAROM_OK; // no next states that leave orders open
+  *there = c->horizon < most;
+  if (!*there) return CAROM_OK;
   carom_status status = begin(p, error);
-  while (c->horizon < most && status == CAROM_OK && there) {
+  while (c->horizon < most && status == CAROM_OK && *there) {
     const int next = c->horizon + (c->horizon < SLOW ? 1 : c->horizon < FAST ? 2 : 3);
     c->mark = c->horizon;
     c->horizon = next < most ? next : most;
-    status = grow(p, &there, error);
+    status = grow(p, there, error);
   }
+  return status;
+}
+
+/* The first state of one piece. */
+static carom_status find(population *p, int index, int round, bool *moved, carom_error *error) {
+  minimiser *m = p->m;
+  const size_t row = 2 * (size_t)p->copies.D;
   double cost = INFINITY;
   const double *state = NULL;
+  bool there;
+  carom_status status = gather(p, index, round, &there, error);
   if (status == CAROM_OK && there) status = cool(p, error);
   if (status == CAROM_OK && there) status = finish(p, &cost, &state, error);
   if (status != CAROM_OK || !(cost < m->totals[index] - m->gain)) return status;
-  memcpy(m->starts + (size_t)index * 2 * (size_t)c->D, state, sizeof(double) * 2 * (size_t)c->D);
+  memcpy(m->starts + (size_t)index * row, state, sizeof(double) * row);
   *moved = true;
   return CAROM_OK;
+}
+
+carom_status population_draw(minimiser *m, int index, int round, double first, double most,
+                             int count, double *states, double *cost, carom_error *error) {
+  population p;
+  const size_t row = 2 * (size_t)m->sh->D;
+  bool there = false;
+  *cost = INFINITY;
+  carom_status status = population_make(&p, m, error);
+  set_strict(&p, first);
+  if (status == CAROM_OK) status = gather(&p, index, round, &there, error);
+  if (status == CAROM_OK && there) status = harden(&p, most, error);
+  if (status == CAROM_OK && there && p.strict[0] == 1) *cost = 0;
+  for (int k = 0; k < p.size && isfinite(*cost); k++) *cost += p.now.cost[k] / p.size;
+  for (int k = 0; k < count && isfinite(*cost); k++)
+    memcpy(states + (size_t)k * row, state_of(&p, &p.now, k % p.size), sizeof(double) * row);
+  population_free(&p);
+  return status;
 }
 
 /* ---- the search ------------------------------------------------------------------------------ */

@@ -32,4 +32,10 @@ enum { POPULATION_PIECES = 16 /* of one search */ };
 carom_status population_search(minimiser *m, double deviations, int round, bool *moved,
                                carom_error *error);
 
+/* `count` first states [count][2 D] of piece `index` that are a sample of its likelihood, the unknowns held: no state takes another side of an impact than that which it
+ * is on. The horizon grows while they pay for a part `first` of what they gain by that, then by degrees for all of it. `cost` is their mean, infinite if there
+ * are none, or none below `most`. Only for pieces as population_search has them. */
+carom_status population_draw(minimiser *m, int index, int round, double first, double most,
+                             int count, double *states, double *cost, carom_error *error);
+
 #endif

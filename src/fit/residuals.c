@@ -115,6 +115,8 @@ void residuals_settle(evaluation *e, int sample) {
   if (e->pending[sample] < 0) return;
   if (e->pending[sample] == sh->mark) sh->mark_cost[index] = sh->piece_cost[index];
   e->pending[sample] = -1;
+  sh->side_gain[index] += e->gain[sample];
+  if (sh->strict != NULL) sh->piece_cost[index] += sh->strict[index] * e->gain[sample];
   weigh(e, index, e->r + (size_t)sample * m, e->weight);
   if (e->derivatives)
     add_normal(e, &sh->normals[index], e->r + (size_t)sample * m, e->J + (size_t)sample * C * m,
@@ -132,4 +134,5 @@ void residuals_compare(evaluation *e, int sample, int at) {
   if (e->derivatives)
     residuals_rows(e, e->state, y, e->Y + (size_t)sample * C * row, e->J + (size_t)sample * C * m);
   e->pending[sample] = at;
+  e->gain[sample] = 0;
 }

@@ -9,9 +9,8 @@
 #include "base/size.h"
 #include "fit/draws.h"
 #include "fit/edge.h"
-#include "fit/met.h"
+#include "fit/look_along.h"
 #include "fit/outvote.h"
-#include "fit/place.h"
 #include "fit/population.h"
 #include "fit/steep.h"
 #include "fit/valley.h"
@@ -84,8 +83,6 @@ static int longest_piece(const shooting *sh) {
 /* Draws of populations: of looking far, of pieces whose unknowns are held, of those among them that went wrong. */
 enum { FAR, HELD, AGAIN };
 
-static const double MISFIT = 0.6; // cost of each number, 0.5 where only noise is left
-
 /* Minimises, and looks for what descent cannot find: first states on the other side of a contact, properties far
  * from where they stand. Until nothing moves any more, or `rounds` times. */
 static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, carom_error *error) {
@@ -97,8 +94,7 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
     status = minimise(m, error);
     if (status != CAROM_OK) break;
     // dear, so while pieces grow only where something does not fit
-    bool worth =
-        (round == 0 && sh->horizon == INT_MAX) || m->cost > MISFIT * (double)fit_numbers(fit);
+    bool worth = (round == 0 && sh->horizon == INT_MAX) || fit_misfits(fit);
     double change = judge_noise(m, estimate, fit->floor);
     if (change > 0) m->rival_count = 0; // costs are others now
     if (fit->options.search) status = minimise_search_states(m, &states_moved, error);
@@ -144,8 +140,7 @@ static carom_status look_far(carom_fit *fit, const bool *estimate, carom_error *
   return status;
 }
 
-/* Those close by: along edges, and behind them. */
-static carom_status look_close(minimiser *m, carom_error *error) {
+carom_status search_close(minimiser *m, carom_error *error) {
   enum { ROUNDS = 10, ENOUGH = 2 };
   carom_status status = CAROM_OK;
   int in_vain = 0;
@@ -163,7 +158,7 @@ static carom_status look_close(minimiser *m, carom_error *error) {
 /* Looks for other valleys of the cost until there is none that is deeper. */
 static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_error *error) {
   carom_status status = look_far(fit, estimate, error);
-  return status == CAROM_OK ? look_close(&fit->minimiser, error) : status;
+  return status == CAROM_OK ? search_close(&fit->minimiser, error) : status;
 }
 
 /* Pieces of about `length` states with free first states, which begin where they were measured. Rivals are of the same pieces. */
@@ -201,10 +196,8 @@ static carom_status grow(carom_fit *fit, const bool *estimate, int growth, carom
   return status;
 }
 
-/* Pieces of about `length` states: their first states, with the unknowns held where they are, then all together. Unknowns that moved
- * while impacts come in another order than they did would be drawn to wherever that hurts least. */
-static carom_status fit_length(carom_fit *fit, const bool *estimate, int length, int rounds,
-                               carom_error *error) {
+carom_status search_pieces(carom_fit *fit, const bool *estimate, int length, int rounds,
+                           carom_error *error) {
   const double SUSPECT = 1, WRONG = 2.5; // deviations
   minimiser *m = &fit->minimiser;
   bool moved;
@@ -239,117 +232,11 @@ static carom_status fit_short(carom_fit *fit, const bool *estimate, carom_error 
   carom_status status = shooting_recut(&fit->shooting, search_shortest(fit), error);
   if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
   if (status == CAROM_OK) status = fit_four(fit, estimate, error);
-  if (status == CAROM_OK) status = fit_length(fit, estimate, search_length(fit), 2, error);
+  if (status == CAROM_OK) status = search_pieces(fit, estimate, search_length(fit), 2, error);
   return status == CAROM_OK ? find_states(&fit->minimiser, SUSPECT, 0, &moved, error) : status;
 }
 
-/* Cost and derivatives of all pieces; the logarithm of the likelihood, which also is comparable where noise is estimated. */
-static carom_status evaluate_all(carom_fit *fit, double *likelihood, carom_error *error) {
-  minimiser *m = &fit->minimiser;
-  carom_status status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &m->cost, error);
-  *likelihood = fit_log_likelihood(fit);
-  return status;
-}
-
-/* A place with the noise that was found there, and how likely it is. */
-typedef struct outcome {
-  place at;
-  double noise[CAROM_CHANNEL_COUNT], likelihood;
-} outcome;
-
-// what is remembered of other noise has other costs
-static void use_noise(carom_fit *fit, const double *noise) {
-  const size_t bytes = sizeof fit->shooting.noise;
-  if (memcmp(fit->shooting.noise, noise, bytes) != 0) fit->minimiser.rival_count = 0;
-  memcpy(fit->shooting.noise, noise, bytes);
-}
-
-static carom_status outcome_keep(outcome *o, carom_fit *fit, carom_error *error) {
-  memcpy(o->noise, fit->shooting.noise, sizeof o->noise);
-  carom_status status = evaluate_all(fit, &o->likelihood, error);
-  place_keep(&o->at, &fit->minimiser);
-  return status;
-}
-
-static void outcome_restore(const outcome *o, carom_fit *fit) {
-  place_restore(&o->at, &fit->minimiser);
-  use_noise(fit, o->noise);
-}
-
-/* Edges, and what was met elsewhere, until that is of no more use. */
-static carom_status look_around(minimiser *m, met *all, carom_error *error) {
-  enum { ROUNDS = 3 };
-  bool moved = true;
-  carom_status status = look_close(m, error);
-  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
-    status = met_search(all, m, &moved, error);
-    if (status == CAROM_OK && moved) status = minimise(m, error);
-    if (status == CAROM_OK && moved) status = look_close(m, error);
-  }
-  met_add(all, m);
-  return status;
-}
-
-/* Whole pieces anew from unknowns `off` deviations along a way, on either side of where it stands; it goes to the best of the three. */
-static carom_status try_sides(carom_fit *fit, const bool *estimate, const double *way, double off,
-                              outcome *here, outcome *best, met *all, bool *moved,
-                              carom_error *error) {
-  minimiser *m = &fit->minimiser;
-  shooting *sh = &fit->shooting;
-  carom_status status = outcome_keep(here, fit, error);
-  if (status == CAROM_OK) status = outcome_keep(best, fit, error);
-  for (int side = -1; side <= 1 && status == CAROM_OK; side += 2) {
-    outcome_restore(here, fit);
-    for (int j = 0; j < sh->p; j++)
-      m->q[j] = fmin(fmax(m->q[j] + side * off * way[j], m->low[j]), m->high[j]);
-    status = fit_length(fit, estimate, fit->options.piece, 1, error);
-    if (status == CAROM_OK) status = look_around(m, all, error);
-    double likelihood = -INFINITY;
-    if (status == CAROM_OK) status = evaluate_all(fit, &likelihood, error);
-    if (status == CAROM_OK) minimise_remember(m);
-    if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion so far off
-    if (status != CAROM_OK || !(likelihood > best->likelihood + m->gain)) continue;
-    *moved = true;
-    status = outcome_keep(best, fit, error);
-  }
-  outcome_restore(best, fit);
-  return status;
-}
-
-/* Where orders of impacts are open, whole pieces may have settled in those that fit unknowns which are some deviations off, and each would have to
- * find another one at once for these to move. So all are found anew, from unknowns a bit off on either side. Only of pieces that are whole
- * trajectories: others would be cut elsewhere. */
-static carom_status look_along(carom_fit *fit, const bool *estimate, carom_error *error) {
-  static const double off[] = {8, 5}; // deviations
-  enum { ROUNDS = sizeof off / sizeof off[0] };
-  minimiser *m = &fit->minimiser;
-  outcome here = {0}, best = {0};
-  met all;
-  double *way = size_allocate((size_t)m->sh->p, sizeof(double)), likelihood;
-  carom_status status =
-      met_make(&all, m) && way != NULL && place_make(&here.at, m) && place_make(&best.at, m)
-          ? CAROM_OK
-          : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search");
-  bool moved = true;
-  if (status == CAROM_OK) status = look_around(m, &all, error);
-  for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
-    moved = false;
-    status = evaluate_all(fit, &likelihood, error);
-    if (status != CAROM_OK || !isfinite(likelihood)) break;
-    normal_reduce(&m->normal, m->q, m->starts, 0, false);
-    if (!normal_softest(&m->normal, way)) break;
-    status = try_sides(fit, estimate, way, off[round], &here, &best, &all, &moved, error);
-  }
-  if (status == CAROM_OK) status = look_around(m, &all, error);
-  met_free(&all);
-  place_free(&here.at);
-  place_free(&best.at);
-  free(way);
-  return status;
-}
-
-/* First states of whole pieces free; they are found with the unknowns held, or with all that grows where `growth` is not 0. */
-static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
+carom_status search_whole(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
   enum { ROUNDS = 6 };
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
@@ -359,9 +246,9 @@ static carom_status fit_free(carom_fit *fit, const bool *estimate, int growth, c
     if (status == CAROM_OK) status = grow(fit, estimate, growth, error);
     if (status == CAROM_OK) status = settle(fit, estimate, ROUNDS, error);
   } else {
-    status = fit_length(fit, estimate, fit->options.piece, ROUNDS, error);
-    const bool open = m->populated && is_whole(fit);
-    if (status == CAROM_OK && open) status = look_along(fit, estimate, error);
+    status = search_pieces(fit, estimate, fit->options.piece, ROUNDS, error);
+    if (status == CAROM_OK && m->populated && is_whole(fit))
+      status = look_along(fit, estimate, error);
   }
   if (status == CAROM_OK && fit->options.search) status = leave_valley(fit, estimate, error);
   // joins from soft to what was asked for
@@ -386,8 +273,8 @@ static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;
   carom_status status = search ? fit_short(fit, estimate, error) : CAROM_OK;
-  if (status == CAROM_OK) status = fit_free(fit, estimate, search ? 0 : LONG, error);
-  if (status != CAROM_OK || m->cost <= MISFIT * (double)fit_numbers(fit)) return status;
+  if (status == CAROM_OK) status = search_whole(fit, estimate, search ? 0 : LONG, error);
+  if (status != CAROM_OK || !fit_misfits(fit)) return status;
   double before = fit_log_likelihood(fit), noise[CAROM_CHANNEL_COUNT];
   size_t p = (size_t)sh->p, states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
   double *kept = size_allocate(p + states, sizeof(double));
@@ -395,7 +282,7 @@ static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error
   memcpy(kept, m->q, sizeof(double) * p);
   memcpy(kept + p, m->starts, sizeof(double) * states);
   memcpy(noise, sh->noise, sizeof noise);
-  status = fit_free(fit, estimate, SHORT, error);
+  status = search_whole(fit, estimate, SHORT, error);
   if (status == CAROM_OK && fit_log_likelihood(fit) < before) {
     memcpy(m->q, kept, sizeof(double) * p);
     memcpy(m->starts, kept + p, sizeof(double) * states);

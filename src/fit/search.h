@@ -13,4 +13,17 @@ int search_shortest(const carom_fit *fit);
  * estimated. */
 carom_status search_run(carom_fit *fit, const bool *estimate, carom_error *error);
 
+/* ---- parts of it, for whoever looks elsewhere (fit/look_along.h) ---- */
+
+/* Pieces of about `length` states: their first states, with the unknowns held where they are, then all together. Unknowns that moved
+ * while impacts come in another order than they did would be drawn to wherever that hurts least. */
+carom_status search_pieces(carom_fit *fit, const bool *estimate, int length, int rounds,
+                           carom_error *error);
+
+/* First states of whole pieces free; they are found with the unknowns held, or with all that grows where `growth` is not 0. */
+carom_status search_whole(carom_fit *fit, const bool *estimate, int growth, carom_error *error);
+
+/* Other valleys close by: along edges, and behind them. */
+carom_status search_close(minimiser *m, carom_error *error);
+
 #endif

@@ -147,6 +147,7 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
     sh->theta = size_allocate((size_t)system->parameter_count, sizeof(double));
     sh->piece_cost = size_allocate_zero(pieces, sizeof(double));
     sh->mark_cost = size_allocate_zero(pieces, sizeof(double));
+    sh->side_gain = size_allocate_zero(pieces, sizeof(double));
     sh->piece_square = size_allocate_zero(pieces, sizeof(double));
     sh->piece_outliers = size_allocate_zero(pieces, sizeof(int));
     sh->piece_channel = size_allocate_zero(pieces * CAROM_CHANNEL_COUNT, sizeof(double));
@@ -157,8 +158,8 @@ carom_status shooting_init(shooting *sh, const carom_system *system, const unkno
     sh->taken = size_allocate((size_t)system->assembly_count, sizeof(int));
     ready = place_normals(sh) && sh->struck != NULL && sh->unit != NULL && sh->taken != NULL &&
             sh->theta != NULL && sh->piece_cost != NULL && sh->mark_cost != NULL &&
-            sh->piece_square != NULL && sh->piece_outliers != NULL && sh->piece_channel != NULL &&
-            sh->felt != NULL;
+            sh->side_gain != NULL && sh->piece_square != NULL && sh->piece_outliers != NULL &&
+            sh->piece_channel != NULL && sh->felt != NULL;
   }
   if (!ready)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for %d pieces of trajectories",
@@ -202,6 +203,7 @@ void shooting_free(shooting *sh) {
   free(sh->normal_memory);
   free(sh->piece_cost);
   free(sh->mark_cost);
+  free(sh->side_gain);
   free(sh->piece_square);
   free(sh->piece_outliers);
   free(sh->piece_channel);

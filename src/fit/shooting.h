@@ -78,9 +78,12 @@ typedef struct shooting {
   double *theta;         /* [parameter_count], scratch of an evaluation */
   piece_normal *normals; /* [piece_count] */
   double *normal_memory;
-  double *piece_cost;   /* [piece_count] of the last evaluation */
-  int mark;             /* states whose part of it is kept, too */
-  double *mark_cost;    /* [piece_count] */
+  double *piece_cost; /* [piece_count] of the last evaluation */
+  int mark;           /* states whose part of it is kept, too */
+  double *mark_cost;  /* [piece_count] */
+  double *side_gain; /* [piece_count] what states have gained by taking another side of an impact */
+  const double *
+      strict; /* [piece_count] part of that which they cost all the same; NULL: none. Not for derivatives */
   const double *limit;  /* [piece_count] of shooting_try, else NULL */
   double degree;        /* by which states from the mark on count there */
   double *piece_square; /* [piece_count] sum of squares in deviations */

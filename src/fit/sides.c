@@ -77,7 +77,10 @@ carom_status sides_consider(evaluation *e, int sample, branch_side side, carom_e
     branch_state(&sh->flight, sh->rollout, sample, side, k, e->side);
     measure_residual(&sh->measure, e->side, y, e->other_r);
     for (int unit = 0; unit < units; unit++) {
-      if (!(residuals_unit_cost(sh, e->other_r, unit) < residuals_unit_cost(sh, r, unit))) continue;
+      const double gain =
+          residuals_unit_cost(sh, r, unit) - residuals_unit_cost(sh, e->other_r, unit);
+      if (!(gain > 0)) continue;
+      e->gain[sample] += gain;
       sh->taken[unit] = k;
       for (size_t i = 0; i < m; i++)
         if (sh->unit[i] == unit) r[i] = e->other_r[i];

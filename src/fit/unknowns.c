@@ -35,6 +35,13 @@ double unknown_prior(const unknown *u, double q, double *slope, double *curvatur
   return 0.5 * weak * weak + 0.5 * off * off;
 }
 
+double unknowns_prior(const unknown_list *list, const double *q) {
+  double cost = 0, slope, curvature;
+  for (int j = 0; j < list->count; j++)
+    cost += unknown_prior(&list->items[j], q[j], &slope, &curvature);
+  return cost;
+}
+
 void unknowns_put(const unknown_list *list, const double *q, double *theta, measure *measured) {
   for (int i = 0; i < list->count; i++) {
     const unknown *u = &list->items[i];

@@ -67,5 +67,7 @@ void unknowns_pull(const unknown_list *list, const double *q, const double *thet
  * does not determine stays near there, instead of running away along a valley. */
 #define WEAK_PRIOR 3.0
 double unknown_prior(const unknown *u, double q, double *slope, double *curvature);
+/* The cost of all of them. */
+double unknowns_prior(const unknown_list *list, const double *q);
 
 #endif

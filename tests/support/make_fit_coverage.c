@@ -153,7 +153,7 @@ static carom_status fit_truth(const setting *s, const carom_trajectories *exact,
   carom_status status =
       carom_fit_create(s->data.system, t, s->unknowns, &s->data.how, &options, fit, error);
   if (status == CAROM_OK) status = descend_from_truth(*fit, exact, error);
-  if (status == CAROM_OK) status = judge(&(*fit)->minimiser, &(*fit)->verdict, error);
+  if (status == CAROM_OK) status = judge(&(*fit)->minimiser, NULL, &(*fit)->verdict, error);
   if (status == CAROM_OK) (*fit)->result.estimates = (*fit)->verdict.estimates;
   return status;
 }

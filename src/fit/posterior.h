@@ -1,0 +1,37 @@
+/* What data says of the unknowns where its likelihood is not normal.
+ *
+ * Intervals by the curvature at the minimum hold where the cost is a parabola as far as they reach. Where noise is a body's way of several time
+ * steps and impacts are many, it is none: the cost has an edge wherever an impact passes a measured time or two impacts change their order, edges are closer
+ * than the curvature reaches, and the minimum lies at some of them. So unknowns and first states are sampled from the likelihood,
+ *
+ *   exp(-cost(q, s)),
+ *
+ * and what is asked for is mean and covariance of the unknowns. The cost here is the strict one: each state is compared with the side of an impact
+ * that the motion has it on. That descent may choose between both sides (fit/branch.h) makes a cost that it can follow, but no likelihood: at the minimum of
+ * five trajectories of five balls dozens of states are on the other side, and a sample of that cost is too sure of itself.
+ *
+ * Members begin at the minimum and move by Metropolis' rule: the first state of each piece along differences of two other members and as the curvature
+ * tells, and the unknowns, first states following them as the curvature tells. When they have spread, what states gain by the other side is taken from them by
+ * degrees, piece by piece, from those that gain most first: pieces that keep least of their likelihood are replaced by those of other members. A piece that ends with a state
+ * on the wrong side is given half a chance more. */
+#ifndef CAROM_FIT_POSTERIOR_H
+#define CAROM_FIT_POSTERIOR_H
+
+#include "fit/minimise.h"
+
+typedef struct posterior {
+  double
+      roughness; /* share of drawings from the normal distribution that cost more than it says (fit/draws.h) */
+  bool rough;         /* the likelihood is not normal */
+  bool stuck;         /* some impacts could not be put where they were measured */
+  int count;          /* draws; 0: there is no sample */
+  double *mean;       /* [p] of unknowns; of those whose minimum is at a border, the border */
+  double *covariance; /* [p][p] */
+} posterior;
+
+/* A sample, if the likelihood about the minimum where m stands is not normal and it can be had: of at most 16 pieces without joins, of at most 64
+ * freedoms each, whose motion puts all impacts where they were measured. Whoever wants derivatives there has to evaluate them again. posterior_free is due in any case. */
+carom_status posterior_find(minimiser *m, posterior *found, carom_error *error);
+void posterior_free(posterior *found);
+
+#endif
