@@ -444,18 +444,26 @@ static carom_status cover_rivals(const minimiser *m, const spectrum *s, verdict 
   return status;
 }
 
-/* Of a sample, its mean and covariance. */
-static void use_sample(const posterior *sample, spectrum *s) {
+/* Value and deviation of a sample; the interval covers both its own and that of the curvature about the least cost: a sample may know one order of impacts alone, and
+ * the least cost another. */
+static void use_sample(const minimiser *m, const posterior *sample, spectrum *s, verdict *v) {
   s->centre = sample->mean;
   memcpy(s->covariance, sample->covariance, sizeof(double) * (size_t)(s->p * s->p));
+  for (int j = 0; j < s->p; j++) {
+    const carom_fit_estimate by_curvature = v->estimates[j];
+    carom_fit_estimate *e = &v->estimates[j];
+    *e = estimate_of(m, s, j);
+    e->low = fmin(e->low, by_curvature.low);
+    e->high = fmax(e->high, by_curvature.high);
+  }
 }
 
 static carom_status note_sample(const posterior *sample, verdict *v, carom_error *error) {
   if (sample->count > 0)
     return verdict_note(v, false, error,
                         "the likelihood is not normal: impacts may come in other orders, or in "
-                        "other time steps, within the noise. Values and intervals are means and "
-                        "deviations of %d draws from it, not those of its maximum",
+                        "other time steps, within the noise. Values and deviations are those of %d "
+                        "draws from it; intervals cover those of its maximum, too",
                         sample->count);
   return verdict_note(v, true, error,
                       "the likelihood is not normal: %.0f %% of what is drawn from the normal "
@@ -476,11 +484,11 @@ carom_status judge(minimiser *m, const posterior *sample, verdict *v, carom_erro
     normal_reduce(&m->normal, m->q, m->starts, 0, false);
     s.centre = m->q;
     decompose(m, &s);
-    if (sampled) use_sample(sample, &s);
     for (int j = 0; j < p && ready; j++) {
       carom_fit_estimate e = estimate_of(m, &s, j);
       ready = add_estimate(v, &e);
     }
+    if (ready && sampled) use_sample(m, sample, &s, v);
     if (ready && add_ratios(m, &s, v)) status = error_clear(error);
     for (int i = 0; i < p; i++)
       for (int j = 0; j < p; j++) {
@@ -490,7 +498,7 @@ carom_status judge(minimiser *m, const posterior *sample, verdict *v, carom_erro
     for (int k = 0; k < p && status == CAROM_OK; k++)
       if (s.open[k]) status = explain(m, &s, v, k, error);
     if (status == CAROM_OK) status = profile_borders(m, v, error);
-    if (status == CAROM_OK && !sampled) status = cover_rivals(m, &s, v, error);
+    if (status == CAROM_OK) status = cover_rivals(m, &s, v, error);
     if (status == CAROM_OK && sample != NULL && sample->rough)
       status = note_sample(sample, v, error);
   }
