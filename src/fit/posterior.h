@@ -10,10 +10,8 @@
  * that the motion has it on. That descent may choose between both sides (fit/branch.h) makes a cost that it can follow, but no likelihood: at the minimum of
  * five trajectories of five balls dozens of states are on the other side, and a sample of that cost is too sure of itself.
  *
- * Members begin at the minimum and move by Metropolis' rule: the first state of each piece along differences of two other members and as the curvature
- * tells, and the unknowns, first states following them as the curvature tells. When they have spread, what states gain by the other side is taken from them by
- * degrees, piece by piece, from those that gain most first: pieces that keep least of their likelihood are replaced by those of other members. A piece that ends with a state
- * on the wrong side is given half a chance more. */
+ * First states begin with populations of the strict likelihood (population_draw), the unknowns held at the minimum, then all move together (fit/chains.h). A piece that no
+ * population can put on the right sides is drawn anew with the unknowns that the others have led to. What is gathered then is compared part by part, until two agree. */
 #ifndef CAROM_FIT_POSTERIOR_H
 #define CAROM_FIT_POSTERIOR_H
 
