@@ -220,6 +220,7 @@ static void test_judged(void **state) {
   note = &fit->verdict.notes[fit->verdict.note_count - 1];
   assert_true(note->warning);
   assert_non_null(strstr(note->text, "83 %"));
+  assert_non_null(strstr(note->text, "radii and planes")); // it is not cut off
   setup_free(&t);
 }
 

@@ -465,12 +465,13 @@ static carom_status note_sample(const posterior *sample, verdict *v, carom_error
                         "other time steps, within the noise. Values and deviations are those of %d "
                         "draws from it; intervals cover those of its maximum, too",
                         sample->count);
-  return verdict_note(v, true, error,
-                      "the likelihood is not normal: %.0f %% of what is drawn from the normal "
-                      "distribution about its maximum fits much worse than that says, and it could "
-                      "not be sampled; intervals may be too short. Take shorter trajectories, or "
-                      "at most 16 of them",
-                      100 * sample->roughness);
+  return verdict_note(
+      v, true, error,
+      "the likelihood is not normal (%.0f %% of drawings about its maximum fit much "
+      "worse than they should) and could not be sampled: there are more than 16 "
+      "trajectories, or not all impacts can be where they were measured. Intervals "
+      "may be too short; fit some of them (--use), or check radii and planes",
+      100 * sample->roughness);
 }
 
 carom_status judge(minimiser *m, const posterior *sample, verdict *v, carom_error *error) {
