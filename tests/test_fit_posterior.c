@@ -14,6 +14,8 @@
 
 #include "fit/chains.h"
 #include "fit/draws.h"
+#include "fit/population.h"
+#include "fit/sample_search.h"
 #include "support/fitting.h"
 #include "support/noisy.h"
 #include "support/quick.h"
@@ -182,6 +184,77 @@ static void test_edges(void **state) {
   setup_free(&t);
 }
 
+/* ---- several places -------------------------------------------------------------------------- */
+
+/* A quarter of one normal distribution and three quarters of another: mean and covariance by hand. */
+static void test_join(void **state) {
+  (void)state;
+  double a[] = {1, 2, 0.5, 0.1, 0.1, 0.2}, b[] = {3, 1, 0.3, 0, 0, 0.4};
+  posterior into = {.count = 10, .p = 2, .mean = a, .covariance = a + 2};
+  const posterior other = {.count = 5, .p = 2, .mean = b, .covariance = b + 2};
+  posterior_join(&into, 0.5, &other, 1.5);
+  const double expected[] = {2.5,
+                             1.25,
+                             0.25 * 0.5 + 0.75 * 0.3 + 0.1875 * 4,
+                             0.25 * 0.1 - 0.1875 * 2,
+                             0.25 * 0.1 - 0.1875 * 2,
+                             0.25 * 0.2 + 0.75 * 0.4 + 0.1875};
+  for (int k = 0; k < 6; k++) assert_near(a[k], expected[k], 1e-14);
+  assert_int_equal(into.count, 15);
+}
+
+/* To another value of the unknown, where a population finds the first state that fits it best. */
+static void go_astray(carom_fit *fit, double q) {
+  minimiser *m = &fit->minimiser;
+  bool moved;
+  m->q[0] = q;
+  shooting_measured_starts(m->sh, m->q, m->starts);
+  assert_int_equal(population_search(m, -INFINITY, 3, &moved, NULL), CAROM_OK);
+}
+
+/* A sample that begins eight deviations off stays there. Beside one of the right place, which was visited too, it hardly counts, and the fit goes there. */
+static void test_places(void **state) {
+  (void)state;
+  if (quick()) skip();
+  const double noise = 0.05;
+  const bool estimate[CAROM_CHANNEL_COUNT] = {0};
+  noisy_setting setting = noisy_make(load_system(CAROM_TEST_DATA "/two-balls-in-box.json"), 1, 16);
+  simulated s = {.system = setting.system, .how = setting.how, .data = noisy_simulate(&setting, 5)};
+  noisy_disturb(&setting, &s.data, noise, 5);
+  carom_fit_options options = fit_one_thread();
+  options.position_noise = options.velocity_noise = noise;
+  carom_fit *fit = fit_make(&s, "mass[b]:start=4", &options);
+  minimiser *m = &fit->minimiser;
+  fit_run(fit);
+  assert_true(fit->sample.rough && fit->sample.count > 0);
+  const double mean = fit->sample.mean[0], deviation = sqrt(fit->sample.covariance[0]),
+               energy = fit->sample.energy, cost = m->cost, q = m->q[0];
+  visited right = {0};
+  visited_free(&fit->visited);
+  assert_int_equal(visited_add(&right, fit, NULL), CAROM_OK);
+  right.all[0].at.starts[0] += 0.04; // where it begins is not the best, either
+  assert_true(fit_cost_at(m->sh, m->q, right.all[0].at.starts) > cost + 2);
+  const double astray = mean + 8 * deviation;
+  go_astray(fit, astray);
+  assert_int_equal(sample_search(fit, estimate, NULL), CAROM_OK);
+  assert_true(fit->sample.count > 0);
+  assert_true(fit->sample.mean[0] > mean + 5 * deviation);
+  assert_true(fit->sample.energy > energy + 10);
+
+  go_astray(fit, astray);
+  fit->visited = right;
+  assert_int_equal(sample_search(fit, estimate, NULL), CAROM_OK);
+  assert_near(fit->sample.mean[0], mean, 0.5 * deviation);
+  assert_near(fit->sample.energy, energy, 2);
+  assert_near(sqrt(fit->sample.covariance[0]), deviation, 0.5 * deviation);
+  assert_near(m->q[0], q, 0.5 * deviation);
+  assert_near(fit_cost_at(m->sh, m->q, m->starts), cost, 0.5);
+  for (int k = 0; k < m->rival_count; k++) // those of where it went astray are forgotten
+    assert_near(m->rivals[2 * k + 1], q, 5 * deviation);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
 /* ---- fits ------------------------------------------------------------------------------------ */
 
 /* Values and intervals of a sample in the place of those of the curvature, with a note; a warning where there should be one and is none. */
@@ -250,8 +323,9 @@ static void test_fit_of_balls(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_normal), cmocka_unit_test(test_edges),
-                                     cmocka_unit_test(test_judged),
-                                     cmocka_unit_test(test_fit_of_balls)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_normal), cmocka_unit_test(test_edges),
+      cmocka_unit_test(test_join),   cmocka_unit_test(test_places),
+      cmocka_unit_test(test_judged), cmocka_unit_test(test_fit_of_balls)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "carom.h"
+#include "support/noisy.h"
+#include "support/quick.h"
 #include "support/systems.h"
 
 /* Absurd requests are tried too: the sanitizer is to answer NULL, as the system does. */
@@ -386,6 +388,52 @@ static void test_every_allocation_may_fail(void **state) {
   }
 }
 
+/* ---- fits ------------------------------------------------------------------------------------ */
+
+static carom_status identify(const carom_system *system, const carom_rollout_options *how,
+                             const carom_trajectories *data, double noise, carom_error *error) {
+  carom_fit_options options = carom_fit_default_options();
+  options.threads = 1;
+  options.position_noise = options.velocity_noise = noise;
+  carom_fit *fit;
+  carom_status status =
+      carom_fit_create(system, data, "mass[b]:start=4", how, &options, &fit, error);
+  if (status == CAROM_OK) status = carom_fit_run(fit, error);
+  if (status != CAROM_OK) assert_null(carom_fit_result_of(fit));
+  carom_fit_destroy(fit);
+  return status;
+}
+
+/* A fit whose likelihood has edges, so that it is searched by populations, from several places, and sampled. It allocates too often for all of them to be tried. */
+static void test_fits_may_fail(void **state) {
+  (void)state;
+  const double NOISE = 0.05;
+  const int more = quick() ? 1 : 8; // allocations that are passed over grow by one in so many
+  noisy_setting s = noisy_make(load_system(CAROM_TEST_DATA "/two-balls-in-box.json"), 1, 8);
+  carom_trajectories data = noisy_simulate(&s, 6);
+  noisy_disturb(&s, &data, NOISE, 6);
+  const long before = atomic_load(&live);
+  bool fired = true;
+  long k = 0, tried = 0;
+  for (; fired; k += 1 + k / more, tried++) {
+    carom_error error = {0};
+    arm(k, tried % 2 == 1);
+    const carom_status status = identify(s.system, &s.how, &data, NOISE, &error);
+    fired = disarm();
+    const carom_status wanted = fired ? CAROM_OUT_OF_MEMORY : CAROM_OK;
+    if (status != wanted)
+      fail_msg("allocation %ld of a fit: status %d instead of %d: %s", k, status, wanted,
+               error.message);
+    if (atomic_load(&live) != before)
+      fail_msg("allocation %ld of a fit: %ld pieces of memory leak", k,
+               atomic_load(&live) - before);
+  }
+  assert_true(tried > 4);
+  print_message("fit: %ld tried, up to %ld allocations\n", tried, k);
+  carom_trajectories_free(&data);
+  carom_system_destroy(s.system);
+}
+
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
 static void expect(carom_status status, const carom_error *error, carom_status wanted,
@@ -436,6 +484,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_absurd_sizes),
       cmocka_unit_test(test_every_allocation_may_fail),
+      cmocka_unit_test(test_fits_may_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,8 +9,8 @@
 #include "fit/fit_options.h"
 #include "fit/flight.h"
 #include "fit/horizon.h"
-#include "fit/look_along.h"
 #include "fit/overlap.h"
+#include "fit/sample_search.h"
 #include "fit/search.h"
 #include "rollout/rollout_options.h"
 #include "system/system.h"
@@ -133,6 +133,7 @@ void carom_fit_destroy(carom_fit *fit) {
   minimiser_free(&fit->minimiser);
   if (fit->shooting.system != NULL) shooting_free(&fit->shooting);
   unknowns_free(&fit->unknowns);
+  visited_free(&fit->visited);
   posterior_free(&fit->sample);
   verdict_free(&fit->verdict);
   free(fit->found.findings);
@@ -335,7 +336,7 @@ static void run_fit(void *user) {
     return;
   }
   t->status = search_run(fit, estimate, t->error);
-  if (t->status == CAROM_OK) t->status = look_for_sample(fit, estimate, t->error);
+  if (t->status == CAROM_OK) t->status = sample_search(fit, estimate, t->error);
   double cost;
   fit->shooting.note_felt = true; // notes ask who feels what
   if (t->status == CAROM_OK)

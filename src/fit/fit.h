@@ -3,6 +3,7 @@
 #define CAROM_FIT_FIT_H
 
 #include "fit/judge.h"
+#include "fit/visited.h"
 
 struct carom_fit {
   const carom_system *system;
@@ -17,6 +18,7 @@ struct carom_fit {
   double floor[CAROM_CHANNEL_COUNT];            /* noise below which nothing is believed */
   shooting shooting;
   minimiser minimiser;
+  visited visited;  /* by the search, where impacts may come in several orders */
   posterior sample; /* of the likelihood, where it is not normal */
   verdict verdict;
   carom_fit_trajectory *trajectories;

@@ -8,7 +8,6 @@
 #include "base/size.h"
 #include "fit/draws.h"
 #include "fit/met.h"
-#include "fit/place.h"
 #include "fit/search.h"
 
 /* Cost and derivatives of all pieces; the logarithm of the likelihood, which also is comparable where noise is estimated. */
@@ -17,31 +16,6 @@ static carom_status evaluate_all(carom_fit *fit, double *likelihood, carom_error
   carom_status status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &m->cost, error);
   *likelihood = fit_log_likelihood(fit);
   return status;
-}
-
-/* A place with the noise that was found there, and how likely it is. */
-typedef struct outcome {
-  place at;
-  double noise[CAROM_CHANNEL_COUNT], likelihood;
-} outcome;
-
-// what is remembered of other noise has other costs
-static void use_noise(carom_fit *fit, const double *noise) {
-  const size_t bytes = sizeof fit->shooting.noise;
-  if (memcmp(fit->shooting.noise, noise, bytes) != 0) fit->minimiser.rival_count = 0;
-  memcpy(fit->shooting.noise, noise, bytes);
-}
-
-static carom_status outcome_keep(outcome *o, carom_fit *fit, carom_error *error) {
-  memcpy(o->noise, fit->shooting.noise, sizeof o->noise);
-  carom_status status = evaluate_all(fit, &o->likelihood, error);
-  place_keep(&o->at, &fit->minimiser);
-  return status;
-}
-
-static void outcome_restore(const outcome *o, carom_fit *fit) {
-  place_restore(&o->at, &fit->minimiser);
-  use_noise(fit, o->noise);
 }
 
 /* Edges, and what was met elsewhere, until that is of no more use. */
@@ -76,6 +50,7 @@ static carom_status try_sides(carom_fit *fit, const bool *estimate, const double
     if (status == CAROM_OK) status = evaluate_all(fit, &likelihood, error);
     if (status == CAROM_OK) minimise_remember(m);
     if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion so far off
+    if (status == CAROM_OK && isfinite(likelihood)) status = visited_add(&fit->visited, fit, error);
     if (status != CAROM_OK || !(likelihood > best->likelihood + m->gain)) continue;
     *moved = true;
     status = outcome_keep(best, fit, error);
@@ -99,6 +74,7 @@ carom_status look_along(carom_fit *fit, const bool *estimate, carom_error *error
   if (status == CAROM_OK) status = draws_roughness(m, &share, &open, error);
   bool moved = open;
   if (status == CAROM_OK && open) status = look_around(m, &all, error);
+  if (status == CAROM_OK && open) status = visited_add(&fit->visited, fit, error);
   for (int round = 0; round < ROUNDS && moved && status == CAROM_OK; round++) {
     moved = false;
     status = evaluate_all(fit, &likelihood, error);
@@ -112,46 +88,5 @@ carom_status look_along(carom_fit *fit, const bool *estimate, carom_error *error
   place_free(&here.at);
   place_free(&best.at);
   free(way);
-  return status;
-}
-
-/* ---- a sample of the likelihood -------------------------------------------------------------- */
-
-/* Whole pieces anew with the unknowns that a sample had led to when some of its impacts were not where they were measured; it goes on from there if
- * that ends with all where they were, or with a lower cost. */
-static carom_status sample_again(carom_fit *fit, const bool *estimate, outcome *before,
-                                 carom_error *error) {
-  minimiser *m = &fit->minimiser;
-  posterior again = {0};
-  double likelihood = -INFINITY;
-  carom_status status = outcome_keep(before, fit, error);
-  memcpy(m->q, fit->sample.mean, sizeof(double) * (size_t)m->sh->p);
-  if (status == CAROM_OK) status = search_whole(fit, estimate, 0, error);
-  if (status == CAROM_OK) status = evaluate_all(fit, &likelihood, error);
-  if (status == CAROM_OK) status = posterior_find(m, &again, error);
-  if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion there
-  if (status == CAROM_OK && (again.count > 0 || likelihood > before->likelihood)) {
-    posterior_free(&fit->sample);
-    fit->sample = again;
-    return status;
-  }
-  posterior_free(&again);
-  outcome_restore(before, fit);
-  return status;
-}
-
-carom_status look_for_sample(carom_fit *fit, const bool *estimate, carom_error *error) {
-  outcome before = {0};
-  posterior_free(&fit->sample);
-  if (!fit->options.search || !fit->shooting.free_states) return CAROM_OK;
-  double likelihood;
-  carom_status status = evaluate_all(fit, &likelihood, error);
-  if (status != CAROM_OK || fit_misfits(fit)) return status; // no likelihood worth sampling
-  status = posterior_find(&fit->minimiser, &fit->sample, error);
-  if (status != CAROM_OK || !fit->sample.stuck) return status;
-  status = place_make(&before.at, &fit->minimiser)
-               ? sample_again(fit, estimate, &before, error)
-               : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search");
-  place_free(&before.at);
   return status;
 }

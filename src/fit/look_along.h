@@ -5,12 +5,8 @@
 #include "fit/fit.h"
 
 /* Where orders of impacts are open, whole pieces may have settled in those that fit unknowns which are some deviations off, and each would have to
- * find another one at once for these to move. So all are found anew, from unknowns a bit off on either side. Only of pieces that are whole
+ * find another one at once for these to move. So all are found anew, from unknowns a bit off on either side. Where that ends is kept in fit->visited. Only of pieces that are whole
  * trajectories: others would be cut elsewhere. */
 carom_status look_along(carom_fit *fit, const bool *estimate, carom_error *error);
-
-/* Behind a search, a sample of the likelihood to fit->sample where that is not normal (fit/posterior.h) and the model fits. Where some impacts cannot be put where they were
- * measured, whole pieces are found anew with the unknowns that the sample has led to, once. Derivatives are those of somewhere else afterwards. */
-carom_status look_for_sample(carom_fit *fit, const bool *estimate, carom_error *error);
 
 #endif

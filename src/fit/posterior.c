@@ -122,6 +122,14 @@ static void set_mean(sampling *s) {
     for (int j = 0; j < s->c.p; j++) s->mean[j] += s->c.q[k * s->c.p + j] / s->c.size;
 }
 
+// what members cost on average
+static double energy_of(const sampling *s) {
+  double energy = 0;
+  for (int k = 0; k < s->c.size; k++) energy += s->c.prior[k] / s->c.size;
+  for (int i = 0; i < s->c.n; i++) energy += mean_cost(s, i);
+  return energy;
+}
+
 static int count_stuck(const sampling *s) {
   int count = 0;
   for (int i = 0; i < s->c.n; i++) count += is_stuck(s, i, mean_cost(s, i));
@@ -130,12 +138,12 @@ static int count_stuck(const sampling *s) {
 
 /* Members that have settled; pieces that are stuck are drawn anew with the unknowns that the others have led to. Where most are, that leads nowhere: the scene does
  * not have its impacts where they were measured, and `there` is false. */
-static carom_status settle(sampling *s, bool *there, carom_error *error) {
-  enum { ROUNDS = 3, SWEEPS = 80 };
+static carom_status settle(sampling *s, int rounds, bool *there, carom_error *error) {
+  enum { SWEEPS = 80 };
   bool any = true;
   carom_status status = CAROM_OK;
   *there = true;
-  for (int round = 0; round < ROUNDS && any && *there && status == CAROM_OK; round++) {
+  for (int round = 0; round < rounds && any && *there && status == CAROM_OK; round++) {
     status = draw_stuck(s, round, &any, error);
     *there = 2 * count_stuck(s) <= s->c.n;
     if (status == CAROM_OK && any && *there) status = chains_warm_up(&s->c, SWEEPS, error);
@@ -149,14 +157,29 @@ static carom_status settle(sampling *s, bool *there, carom_error *error) {
 /* Sums over one part of a sample, about the minimum. */
 typedef struct moments {
   int count;
+  double energy;
   double *sum, *square; /* [p], [p][p] */
 } moments;
 
-static carom_status gather(sampling *s, moments *of, carom_error *error) {
+/* The best of all members so far. */
+static void keep_best(const sampling *s, posterior *found) {
+  const size_t p = (size_t)s->c.p, states = (size_t)s->c.n * (size_t)s->c.row;
+  for (int k = 0; k < s->c.size; k++) {
+    double cost = s->c.prior[k];
+    for (int i = 0; i < s->c.n; i++) cost += *chains_cost(&s->c, k, i);
+    if (!(cost < found->least)) continue;
+    found->least = cost;
+    memcpy(found->best_q, s->c.q + (size_t)k * p, sizeof(double) * p);
+    memcpy(found->best_starts, chains_state(&s->c, k, 0), sizeof(double) * states);
+  }
+}
+
+static carom_status gather(sampling *s, moments *of, posterior *found, carom_error *error) {
   enum { SWEEPS = 60 };
   const int p = s->c.p;
   carom_status status = CAROM_OK;
   of->count = 0;
+  of->energy = 0;
   memset(of->sum, 0, sizeof(double) * (size_t)(p + p * p));
   for (int k = 0; k < SWEEPS && status == CAROM_OK; k++) {
     status = chains_sweep(&s->c, error);
@@ -168,6 +191,8 @@ static carom_status gather(sampling *s, moments *of, carom_error *error) {
       }
     }
     of->count += s->c.size;
+    of->energy += energy_of(s) / SWEEPS;
+    keep_best(s, found);
   }
   return status;
 }
@@ -200,6 +225,7 @@ static bool conclude(const sampling *s, const moments *a, const moments *b, post
     found->mean[i] = s->c.m->q[i] + (at_border ? 0 : (a->sum[i] + b->sum[i]) / count);
   }
   found->count = (int)count;
+  found->energy = 0.5 * (a->energy + b->energy);
   return agree;
 }
 
@@ -213,24 +239,26 @@ static carom_status take_sample(sampling *s, posterior *found, carom_error *erro
                       {.sum = memory + each, .square = memory + each + p}};
   carom_status status = CAROM_OK;
   for (int k = 0; k < PARTS && status == CAROM_OK; k++) {
-    status = gather(s, &parts[k % 2], error);
+    status = gather(s, &parts[k % 2], found, error);
     if (k > 0 && status == CAROM_OK && conclude(s, &parts[0], &parts[1], found)) break;
   }
   free(memory);
   return status;
 }
 
-static carom_status run(sampling *s, posterior *found, carom_error *error) {
+static carom_status run(sampling *s, int rounds, double most, posterior *found,
+                        carom_error *error) {
   bool there;
   s->c.sh->strict = s->strict;
-  carom_status status = settle(s, &there, error);
+  carom_status status = settle(s, rounds, &there, error);
   if (status != CAROM_OK || !there) return status;
   found->stuck = count_stuck(s) > 0;
   memcpy(found->mean, s->mean, sizeof(double) * (size_t)s->c.p);
-  return found->stuck ? CAROM_OK : take_sample(s, found, error);
+  return found->stuck || !(energy_of(s) < most) ? CAROM_OK : take_sample(s, found, error);
 }
 
-carom_status posterior_find(minimiser *m, posterior *found, carom_error *error) {
+carom_status posterior_find(minimiser *m, int rounds, double most, posterior *found,
+                            carom_error *error) {
   const shooting *sh = m->sh;
   const size_t p = (size_t)sh->p;
   *found = (posterior){0};
@@ -239,15 +267,32 @@ carom_status posterior_find(minimiser *m, posterior *found, carom_error *error) 
   if (status != CAROM_OK || !found->rough || sh->piece_count > CHAINS_PIECES ||
       sh->f > CHAINS_FREEDOMS)
     return status;
-  found->mean = size_allocate(p + p * p, sizeof(double));
+  const size_t states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
+  found->mean = size_allocate(2 * p + p * p + states, sizeof(double));
   if (found->mean == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a sample");
   found->covariance = found->mean + p;
+  found->best_q = found->covariance + p * p;
+  found->best_starts = found->best_q + p;
+  found->least = INFINITY;
+  found->p = sh->p;
   sampling s;
   bool there = false;
   status = sampling_make(&s, m, &there, error);
-  if (status == CAROM_OK && there) status = run(&s, found, error);
+  if (status == CAROM_OK && there) status = run(&s, rounds, most, found, error);
   sampling_free(&s);
   return status;
+}
+
+void posterior_join(posterior *into, double weight, const posterior *other, double more) {
+  const int p = into->p;
+  const double a = weight / (weight + more), b = more / (weight + more);
+  for (int i = 0; i < p; i++)
+    for (int j = 0; j < p; j++)
+      into->covariance[i * p + j] =
+          a * into->covariance[i * p + j] + b * other->covariance[i * p + j] +
+          a * b * (into->mean[i] - other->mean[i]) * (into->mean[j] - other->mean[j]);
+  for (int i = 0; i < p; i++) into->mean[i] = a * into->mean[i] + b * other->mean[i];
+  into->count += other->count;
 }
 
 void posterior_free(posterior *found) {

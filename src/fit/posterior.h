@@ -23,13 +23,24 @@ typedef struct posterior {
   bool rough;         /* the likelihood is not normal */
   bool stuck;         /* some impacts could not be put where they were measured */
   int count;          /* draws; 0: there is no sample */
+  double energy;      /* mean cost of draws, of the strict likelihood */
+  int p;              /* unknowns */
   double *mean;       /* [p] of unknowns; of those whose minimum is at a border, the border */
   double *covariance; /* [p][p] */
+  double least;       /* cost of the best draw, */
+  double *best_q, *best_starts; /* [p], [pieces][2 D] and where it is */
 } posterior;
 
 /* A sample, if the likelihood about the minimum where m stands is not normal and it can be had: of at most 16 pieces without joins, of at most 64
- * freedoms each, whose motion puts all impacts where they were measured. Whoever wants derivatives there has to evaluate them again. posterior_free is due in any case. */
-carom_status posterior_find(minimiser *m, posterior *found, carom_error *error);
+ * freedoms each, whose motion puts all impacts where they were measured. Pieces that are stuck are drawn anew
+ * so many `rounds` at most. None is taken where its members
+ * cost more than `most` on average once they have settled. Whoever wants derivatives there has to evaluate them again. posterior_free is due in any case. */
+carom_status posterior_find(minimiser *m, int rounds, double most, posterior *found,
+                            carom_error *error);
+
+/* The sample of which a part `weight` is as before and a part `more` that of another place. */
+void posterior_join(posterior *into, double weight, const posterior *other, double more);
+
 void posterior_free(posterior *found);
 
 #endif

@@ -330,6 +330,7 @@ static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error 
 
 carom_status search_run(carom_fit *fit, const bool *estimate, carom_error *error) {
   fit->minimiser.populated = false;
+  visited_free(&fit->visited);
   carom_status status = shooting_recut(&fit->shooting, search_length(fit), error);
   if (status == CAROM_OK) status = fit_anchored(fit, estimate, error);
   if (status == CAROM_OK && fit->options.free_states && !is_exact(fit))

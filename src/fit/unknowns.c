@@ -293,14 +293,18 @@ typedef struct selection {
   char (*names)[96];
 } selection;
 
-static bool selection_make(selection *s, int most) {
-  *s = (selection){.entries = malloc(sizeof(int) * (size_t)most + 1),
-                   .names = malloc(96 * (size_t)most + 1)};
-  return s->entries != NULL && s->names != NULL;
-}
 static void selection_free(selection *s) {
   free(s->entries);
   free(s->names);
+  *s = (selection){0};
+}
+// false if memory is short; then there is nothing to free
+static bool selection_make(selection *s, int most) {
+  *s = (selection){.entries = malloc(sizeof(int) * (size_t)most + 1),
+                   .names = malloc(96 * (size_t)most + 1)};
+  if (s->entries != NULL && s->names != NULL) return true;
+  selection_free(s);
+  return false;
 }
 // NAME[OF], with an axis that is not negative NAME[OF][AXIS]
 static void select_entry(selection *s, int entry, const char *name, const char *of, int axis) {
