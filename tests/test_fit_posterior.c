@@ -201,6 +201,9 @@ static void test_join(void **state) {
                              0.25 * 0.2 + 0.75 * 0.4 + 0.1875};
   for (int k = 0; k < 6; k++) assert_near(a[k], expected[k], 1e-14);
   assert_int_equal(into.count, 15);
+  assert_int_equal(into.others, 1);
+  posterior_join(&into, 1, &other, 0.01);
+  assert_int_equal(into.others, 1);
 }
 
 /* To another value of the unknown, where a population finds the first state that fits it best. */
@@ -285,7 +288,14 @@ static void test_judged(void **state) {
   const carom_fit_note *note = &fit->verdict.notes[fit->verdict.note_count - 1];
   assert_false(note->warning);
   assert_non_null(strstr(note->text, "100 draws"));
-  drawn.count = 0;
+  for (int k = 0; k < fit->verdict.note_count; k++)
+    assert_null(strstr(fit->verdict.notes[k].text, "other place"));
+  drawn.others = 2;
+  verdict_free(&fit->verdict);
+  assert_int_equal(judge(m, &drawn, &fit->verdict, NULL), CAROM_OK);
+  note = &fit->verdict.notes[fit->verdict.note_count - 2];
+  assert_non_null(strstr(note->text, "2 other places of the unknowns explain the data"));
+  drawn.count = drawn.others = 0;
   drawn.roughness = 0.83;
   verdict_free(&fit->verdict);
   assert_int_equal(judge(m, &drawn, &fit->verdict, NULL), CAROM_OK);

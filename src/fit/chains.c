@@ -157,7 +157,7 @@ static double some_size(chains *s, way w) {
 
 /* The first states of one member, each by itself. */
 static carom_status move_states(chains *s, int member, carom_error *error) {
-  way ways[CHAINS_PIECES];
+  way ways[POPULATION_PIECES];
   bool there;
   for (int i = 0; i < s->n; i++) {
     ways[i] = rng_below(&s->random, 2) == 0 ? STATE_BY_OTHERS : STATE_BY_CURVATURE;

@@ -7,8 +7,7 @@
 #define CAROM_FIT_CHAINS_H
 
 #include "fit/gaussian.h"
-
-enum { CHAINS_PIECES = 16, CHAINS_FREEDOMS = 64 /* at most */ };
+#include "fit/population.h"
 
 /* Ways to move: a first state along the difference of two other members, or as the curvature tells; unknowns likewise. */
 typedef enum way { STATE_BY_OTHERS, STATE_BY_CURVATURE, BY_OTHERS, BY_CURVATURE, WAYS } way;
@@ -37,7 +36,7 @@ typedef struct chains {
   rng random;
 } chains;
 
-/* All members where m stands, which must be a minimum of at most CHAINS_PIECES pieces without joins, of at most CHAINS_FREEDOMS freedoms; what they cost is not known
+/* All members where m stands, which must be a minimum of at most POPULATION_PIECES pieces without joins, of at most POPULATION_FREEDOMS freedoms; what they cost is not known
  * yet, so that they go wherever their first move leads. `there` is false if the curvature is not positive definite. Derivatives are those of the minimum. chains_free is due in any case. */
 carom_status chains_make(chains *s, minimiser *m, bool *there, carom_error *error);
 void chains_free(chains *s);

@@ -459,6 +459,15 @@ static void use_sample(const minimiser *m, const posterior *sample, spectrum *s,
 }
 
 static carom_status note_sample(const posterior *sample, verdict *v, carom_error *error) {
+  carom_status status = CAROM_OK;
+  if (sample->others > 0)
+    status = verdict_note(
+        v, false, error,
+        "%d other place%s of the unknowns explain%s the data nearly as well as the "
+        "best one, with other orders of impacts; deviations and intervals span "
+        "all of them",
+        sample->others, sample->others == 1 ? "" : "s", sample->others == 1 ? "s" : "");
+  if (status != CAROM_OK) return status;
   if (sample->count > 0)
     return verdict_note(v, false, error,
                         "the likelihood is not normal: impacts may come in other orders, or in "

@@ -9,10 +9,7 @@
 #include "base/size.h"
 #include "fit/state_descent.h"
 
-enum {
-  COPIES = 128, /* of a piece that are computed at once */
-  MOST_FREEDOMS = 64
-};
+enum { COPIES = 128 /* of a piece that are computed at once */ };
 
 typedef struct members {
   double *states; /* [most][2 D] */
@@ -454,7 +451,7 @@ carom_status population_search(minimiser *m, double deviations, int round, bool 
   shooting *sh = m->sh;
   double cost;
   *moved = false;
-  if (!sh->free_states || sh->join > 0 || sh->f > MOST_FREEDOMS) return CAROM_OK;
+  if (!sh->free_states || sh->join > 0 || sh->f > POPULATION_FREEDOMS) return CAROM_OK;
   carom_status status = shooting_evaluate(sh, m->q, m->starts, NULL, 0, false, &cost, error);
   if (status != CAROM_OK || isinf(cost)) return status;
   memcpy(m->totals, sh->piece_cost, sizeof(double) * (size_t)sh->piece_count);

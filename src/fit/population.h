@@ -24,11 +24,12 @@
 
 #include "fit/minimise.h"
 
-enum { POPULATION_PIECES = 16 /* of one search */ };
+/* Pieces of one search, and freedoms of each, at most. */
+enum { POPULATION_PIECES = 16, POPULATION_FREEDOMS = 64 };
 
 /* First states of the pieces that cost more than `deviations` above what noise leaves of them, the worst first and no more than
  * POPULATION_PIECES: it is dear. `moved` tells whether one costs less than it did by more than m->gain. Each `round` draws other numbers. Only for
- * pieces without joins, of at most 64 freedoms. */
+ * pieces without joins, of at most POPULATION_FREEDOMS freedoms. */
 carom_status population_search(minimiser *m, double deviations, int round, bool *moved,
                                carom_error *error);
 

@@ -264,8 +264,8 @@ carom_status posterior_find(minimiser *m, int rounds, double most, posterior *fo
   *found = (posterior){0};
   if (sh->p == 0 || !sh->free_states || sh->join > 0) return CAROM_OK;
   carom_status status = draws_roughness(m, &found->roughness, &found->rough, error);
-  if (status != CAROM_OK || !found->rough || sh->piece_count > CHAINS_PIECES ||
-      sh->f > CHAINS_FREEDOMS)
+  if (status != CAROM_OK || !found->rough || sh->piece_count > POPULATION_PIECES ||
+      sh->f > POPULATION_FREEDOMS)
     return status;
   const size_t states = (size_t)sh->piece_count * 2 * (size_t)sh->D;
   found->mean = size_allocate(2 * p + p * p + states, sizeof(double));
@@ -284,6 +284,7 @@ carom_status posterior_find(minimiser *m, int rounds, double most, posterior *fo
 }
 
 void posterior_join(posterior *into, double weight, const posterior *other, double more) {
+  const double MENTIONED = 0.05;
   const int p = into->p;
   const double a = weight / (weight + more), b = more / (weight + more);
   for (int i = 0; i < p; i++)
@@ -293,6 +294,7 @@ void posterior_join(posterior *into, double weight, const posterior *other, doub
           a * b * (into->mean[i] - other->mean[i]) * (into->mean[j] - other->mean[j]);
   for (int i = 0; i < p; i++) into->mean[i] = a * into->mean[i] + b * other->mean[i];
   into->count += other->count;
+  into->others += b > MENTIONED;
 }
 
 void posterior_free(posterior *found) {

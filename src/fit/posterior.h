@@ -23,6 +23,7 @@ typedef struct posterior {
   bool rough;         /* the likelihood is not normal */
   bool stuck;         /* some impacts could not be put where they were measured */
   int count;          /* draws; 0: there is no sample */
+  int others;         /* places that other parts of it are of, a twentieth of it each at least */
   double energy;      /* mean cost of draws, of the strict likelihood */
   int p;              /* unknowns */
   double *mean;       /* [p] of unknowns; of those whose minimum is at a border, the border */
