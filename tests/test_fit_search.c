@@ -136,18 +136,18 @@ static void test_rivals(void **state) {
   const carom_fit_estimate known = fit->verdict.estimates[1];
   const double slope = sqrt(2 * 0.5 / m->normal.S[3]); // along which the cost rises by 0.5
   const double above[] = {0.5, 1.95, 0.5},
-               place[] = {known.low - 1, known.high + 1, m->q[1] + slope};
+               gravity[] = {known.low - 1, known.high + 1, m->q[1] + slope};
   m->rival_count = 3;
   for (int k = 0; k < 3; k++) {
     double *rival = m->rivals + k * 3;
     rival[0] = m->cost + above[k];
     rival[1] = m->q[0];
-    rival[2] = place[k];
+    rival[2] = gravity[k];
   }
   verdict_free(&fit->verdict);
   assert_int_equal(judge(m, NULL, &fit->verdict, NULL), CAROM_OK);
   const double reach = sqrt(2 * (DROP - above[0])) * known.deviation;
-  assert_near(fit->verdict.estimates[1].low, place[0] - reach, 1e-9);
+  assert_near(fit->verdict.estimates[1].low, gravity[0] - reach, 1e-9);
   assert_near(fit->verdict.estimates[1].high, known.high, 1e-9);
   bool told = false;
   for (int k = 0; k < fit->verdict.note_count; k++)

@@ -253,6 +253,11 @@ static int own_samples(const batch_executor *b) {
   return last.first + last.count - shard_at(b, b->own.first).first;
 }
 
+static void run_shard(batch_executor *b, int index, worker *w) {
+  shard_run(&b->job, shard_at(b, index), w, b->use == BATCH_REVERSE_LATER ? &b->tapes[index] : NULL,
+            &b->results[index]);
+}
+
 carom_status batch_run(batch_executor *b, const batch_states *states, carom_error *error) {
   progress_state progress = {.options = &b->options,
                              .own = (int64_t)own_samples(b) * b->options.steps,
@@ -260,10 +265,13 @@ carom_status batch_run(batch_executor *b, const batch_states *states, carom_erro
   b->job.states = *states;
   b->job.progress = b->options.progress != NULL ? report_progress : NULL;
   b->job.progress_user = &progress;
+  if (b->awake == 1) { // a team of one takes as long to wake as a short step
+    for (int i = b->own.first; i < b->own.end; i++) run_shard(b, i, &b->workers[0]);
+  } else {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(b->awake)
-  for (int i = b->own.first; i < b->own.end; i++)
-    shard_run(&b->job, shard_at(b, i), &b->workers[omp_get_thread_num()],
-              b->use == BATCH_REVERSE_LATER ? &b->tapes[i] : NULL, &b->results[i]);
+    for (int i = b->own.first; i < b->own.end; i++)
+      run_shard(b, i, &b->workers[omp_get_thread_num()]);
+  }
   carom_status status = collect(b, error);
   if (status != CAROM_OK || !is_shared(b)) return status;
   const size_t kept = (size_t)b->options.steps + 1;

@@ -35,16 +35,18 @@ static_assert(sizeof(carom_report) == COUNTERS * sizeof(int64_t) + sizeof(double
 static int64_t *counter(carom_report *report, int index) {
   return (int64_t *)((char *)report + counters[index].offset);
 }
+static int64_t count_of(const carom_report *report, int index) {
+  return *(const int64_t *)((const char *)report + counters[index].offset);
+}
 
 carom_counter carom_report_counter(const carom_report *report, int index) {
   if (report == NULL || index < 0 || index >= COUNTERS) return (carom_counter){0};
-  carom_report copy = *report;
-  return (carom_counter){counters[index].name, *counter(&copy, index)};
+  return (carom_counter){counters[index].name, count_of(report, index)};
 }
 
 void carom_report_add(carom_report *into, const carom_report *from) {
   if (into == NULL || from == NULL) return;
-  for (int k = 0; k < COUNTERS; k++) *counter(into, k) += carom_report_counter(from, k).value;
+  for (int k = 0; k < COUNTERS; k++) *counter(into, k) += count_of(from, k);
   if (!(from->worst_residual <= into->worst_residual)) into->worst_residual = from->worst_residual;
 }
 
