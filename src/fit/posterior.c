@@ -246,24 +246,25 @@ static carom_status take_sample(sampling *s, posterior *found, carom_error *erro
   return status;
 }
 
-static carom_status run(sampling *s, int rounds, double most, posterior *found,
+static carom_status run(sampling *s, const posterior_request *request, posterior *found,
                         carom_error *error) {
   bool there;
   s->c.sh->strict = s->strict;
-  carom_status status = settle(s, rounds, &there, error);
+  carom_status status = settle(s, request->rounds, &there, error);
   if (status != CAROM_OK || !there) return status;
   found->stuck = count_stuck(s) > 0;
   memcpy(found->mean, s->mean, sizeof(double) * (size_t)s->c.p);
-  return found->stuck || !(energy_of(s) < most) ? CAROM_OK : take_sample(s, found, error);
+  return found->stuck || !(energy_of(s) < request->most) ? CAROM_OK : take_sample(s, found, error);
 }
 
-carom_status posterior_find(minimiser *m, int rounds, double most, posterior *found,
+carom_status posterior_find(minimiser *m, const posterior_request *request, posterior *found,
                             carom_error *error) {
   const shooting *sh = m->sh;
   const size_t p = (size_t)sh->p;
   *found = (posterior){0};
   if (sh->p == 0 || !sh->free_states || sh->join > 0) return CAROM_OK;
   carom_status status = draws_roughness(m, &found->roughness, &found->rough, error);
+  found->rough = found->rough || request->always;
   if (status != CAROM_OK || !found->rough || sh->piece_count > POPULATION_PIECES ||
       sh->f > POPULATION_FREEDOMS)
     return status;
@@ -278,7 +279,7 @@ carom_status posterior_find(minimiser *m, int rounds, double most, posterior *fo
   sampling s;
   bool there = false;
   status = sampling_make(&s, m, &there, error);
-  if (status == CAROM_OK && there) status = run(&s, rounds, most, found, error);
+  if (status == CAROM_OK && there) status = run(&s, request, found, error);
   sampling_free(&s);
   return status;
 }

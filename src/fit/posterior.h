@@ -32,11 +32,18 @@ typedef struct posterior {
   double *best_q, *best_starts; /* [p], [pieces][2 D] and where it is */
 } posterior;
 
-/* A sample, if the likelihood about the minimum where m stands is not normal and it can be had: of at most 16 pieces without joins, of at most 64
- * freedoms each, whose motion puts all impacts where they were measured. Pieces that are stuck are drawn anew
- * so many `rounds` at most. None is taken where its members
- * cost more than `most` on average once they have settled. Whoever wants derivatives there has to evaluate them again. posterior_free is due in any case. */
-carom_status posterior_find(minimiser *m, int rounds, double most, posterior *found,
+/* What is asked for. */
+typedef struct posterior_request {
+  bool
+      always; /* also where the likelihood looks normal, to compare it with another place where it is not */
+  int rounds; /* in which pieces that are stuck are drawn anew, at most */
+  double
+      most; /* none is taken whose members cost more than this on average once they have settled */
+} posterior_request;
+
+/* A sample, if the likelihood about the minimum where m stands is not normal and it can be had: of at most POPULATION_PIECES pieces without joins, of at most
+ * POPULATION_FREEDOMS freedoms each, whose motion puts all impacts where they were measured. Whoever wants derivatives there has to evaluate them again. posterior_free is due in any case. */
+carom_status posterior_find(minimiser *m, const posterior_request *request, posterior *found,
                             carom_error *error);
 
 /* The sample of which a part `weight` is as before and a part `more` that of another place. */

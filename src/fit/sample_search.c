@@ -16,6 +16,7 @@ enum { ROUNDS = 3, FEW_ROUNDS = 2 };
 static carom_status sample_again(carom_fit *fit, const bool *estimate, outcome *before,
                                  carom_error *error) {
   minimiser *m = &fit->minimiser;
+  const posterior_request request = {.rounds = ROUNDS, .most = INFINITY};
   posterior again = {0};
   double likelihood = -INFINITY;
   carom_status status = outcome_keep(before, fit, error);
@@ -24,7 +25,7 @@ static carom_status sample_again(carom_fit *fit, const bool *estimate, outcome *
   if (status == CAROM_OK)
     status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &m->cost, error);
   if (status == CAROM_OK) likelihood = fit_log_likelihood(fit);
-  if (status == CAROM_OK) status = posterior_find(m, ROUNDS, INFINITY, &again, error);
+  if (status == CAROM_OK) status = posterior_find(m, &request, &again, error);
   if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion there
   if (status == CAROM_OK && (again.count > 0 || likelihood > before->likelihood)) {
     posterior_free(&fit->sample);
@@ -88,9 +89,10 @@ static carom_status sample_place(several *s, const outcome *from, carom_error *e
   const double logs = -from->likelihood - from->at.cost; // of noise
   *of = (sampled){.from = from, .level = INFINITY};
   outcome_restore(from, s->fit);
-  carom_status status =
-      posterior_find(&s->fit->minimiser, s->count == 0 ? ROUNDS : FEW_ROUNDS,
-                     least_level(s) + PER_WEIGHT * MOST_WEIGHTS - logs, &of->sample, error);
+  const posterior_request request = {.always = s->count > 0,
+                                     .rounds = s->count == 0 ? ROUNDS : FEW_ROUNDS,
+                                     .most = least_level(s) + PER_WEIGHT * MOST_WEIGHTS - logs};
+  carom_status status = posterior_find(&s->fit->minimiser, &request, &of->sample, error);
   if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion about it
   if (of->sample.count > 0) of->level = of->sample.energy + logs;
   s->count++;
