@@ -19,7 +19,8 @@
  * over the repetitions whose bound is below a natural unit of the unknown (its number is the first column); bias and
  * deviations over those with an estimate whose bound is below a quarter of the truth (the second), so that what is
  * estimated is near enough to it for a bound to mean something: a friction of which a lower bound alone is known has
- * no estimate. With `all`, a line for each estimate. */
+ * no estimate. With `all`, a line for each estimate, `counted` where it is one of those, and one for each fit:
+ * scripts/fit_coverage.py sums up the lines of runs with different seeds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,7 +99,8 @@ static void note_one(const carom_fit *fit, const double *bound, int j, uint64_t 
   t->held += held;
   t->at_border += e->at_border;
   t->undetermined += !e->determined;
-  if (e->determined && (e->scene == 0 || bound[j] * slope < 0.25 * fabs(e->scene))) {
+  bool regular = e->determined && (e->scene == 0 || bound[j] * slope < 0.25 * fabs(e->scene));
+  if (regular) {
     t->regular++;
     t->sum += off;
     t->square += off * off;
@@ -106,9 +108,10 @@ static void note_one(const carom_fit *fit, const double *bound, int j, uint64_t 
     t->said += pow(e->deviation / (bound[j] * slope), 2);
   }
   if (all)
-    printf("  %llu %-20s %+7.2f of the bound, said %5.2f, %s%s%s\n", (unsigned long long)seed,
+    printf("  %llu %-20s %+7.2f of the bound, said %5.2f, %s%s%s%s\n", (unsigned long long)seed,
            e->name, off, e->deviation / (bound[j] * slope), held ? "held" : "LOST",
-           e->at_border ? ", at its border" : "", e->determined ? "" : ", not determined");
+           e->at_border ? ", at its border" : "", e->determined ? "" : ", not determined",
+           regular ? ", counted" : "");
 }
 
 /* The minimum beside the truth: its numbers, and first states of trajectories without noise. */
