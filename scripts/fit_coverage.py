@@ -19,14 +19,18 @@ def main():
         sys.exit(__doc__)
     estimates, costs = {}, {}
     for name in sys.argv[1:]:
-        with open(name, encoding="utf-8") as lines:
-            for line in lines:
-                if found := ESTIMATE.match(line):
-                    seed, unknown, off, said, held, rest = found.groups()
-                    estimates.setdefault(unknown, {})[int(seed)] = (
-                        float(off), float(said), held == "held", "counted" in rest)
-                elif found := COST.match(line):
-                    costs[int(found[1])] = float(found[2]) - float(found[3])
+        try:
+            with open(name, encoding="utf-8") as file:
+                lines = file.readlines()
+        except (OSError, UnicodeDecodeError) as problem:
+            sys.exit(f"{name}: {problem}")
+        for line in lines:
+            if found := ESTIMATE.match(line):
+                seed, unknown, off, said, held, rest = found.groups()
+                estimates.setdefault(unknown, {})[int(seed)] = (
+                    float(off), float(said), held == "held", "counted" in rest)
+            elif found := COST.match(line):
+                costs[int(found[1])] = float(found[2]) - float(found[3])
     if not costs:
         sys.exit("no line of a fit: was make_fit_coverage run with `all` behind its seed?")
     above = sorted(seed for seed, more in costs.items() if more > 0.5)

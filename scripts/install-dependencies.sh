@@ -10,7 +10,7 @@
 #     format   clang-format alone
 #     arm64    what `scripts/test.sh arm64` needs: cross compiler, qemu
 # What scripts call beside these is in every Debian: bash, coreutils, findutils, diffutils, grep, sed,
-# awk. scripts/mutate.py and picture.py need python3 and are no part of `make test`.
+# awk. scripts/fit_coverage.py, mutate.py and picture.py need python3 and are no part of `make test`.
 # Runs as root or through sudo.
 set -euo pipefail
 
