@@ -295,6 +295,15 @@ static void test_judged(void **state) {
   assert_int_equal(judge(m, &drawn, &fit->verdict, NULL), CAROM_OK);
   note = &fit->verdict.notes[fit->verdict.note_count - 2];
   assert_non_null(strstr(note->text, "2 other places of the unknowns explain the data"));
+  covariance[3] = 1e4; // beyond a natural unit
+  verdict_free(&fit->verdict);
+  assert_int_equal(judge(m, &drawn, &fit->verdict, NULL), CAROM_OK);
+  assert_true(fit->verdict.estimates[0].determined && !fit->verdict.estimates[1].determined);
+  assert_true(isinf(fit->verdict.estimates[1].deviation));
+  assert_true(fit->verdict.estimates[1].low < mean[1] - 100);
+  note = &fit->verdict.notes[fit->verdict.note_count - 3];
+  assert_true(note->warning);
+  assert_non_null(strstr(note->text, "gravity is not determined"));
   drawn.count = drawn.others = 0;
   drawn.roughness = 0.83;
   verdict_free(&fit->verdict);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "fit/look_along.h"
 #include "fit/valley.h"
 #include "support/fitting.h"
 #include "support/noisy.h"
@@ -64,6 +65,61 @@ static void test_valleys(void **state) {
   assert_near(m->q[0], friction, 0.01);
   assert_true(m->cost < least + 0.5);
   free(z);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
+/* One trajectory of balls, all of it one piece, fitted from given unknowns on. */
+static carom_fit *fit_balls(simulated *s, double noise, const double *q) {
+  const uint64_t REPETITION = 119; // of docs/results/fitting.md
+  noisy_setting setting = noisy_make(load_system("bp5"), 1, 30);
+  *s = (simulated){
+      .system = setting.system, .how = setting.how, .data = noisy_simulate(&setting, REPETITION)};
+  noisy_disturb(&setting, &s->data, noise, REPETITION);
+  carom_fit *fit = fit_known_noise(s, "friction[c-d],restitution[c-d]", noise);
+  const bool estimate[CAROM_CHANNEL_COUNT] = {false};
+  memcpy(fit->minimiser.q, q, sizeof(double) * 2);
+  assert_int_equal(search_pieces(fit, estimate, 1000, 1, NULL), CAROM_OK);
+  return fit;
+}
+
+/* A trajectory whose impacts have settled in an order that asks for more than twice the friction costs 70 more, within four deviations of what noise leaves. */
+static void test_friction_of_one(void **state) {
+  (void)state;
+  if (quick()) skip();
+  simulated s;
+  carom_fit *fit = fit_balls(&s, 0.01, (const double[]){0.239, 0.8188});
+  minimiser *m = &fit->minimiser;
+  bool moved;
+  const double before = m->cost;
+  assert_near(m->q[0], 0.239, 0.01);
+  assert_int_equal(valley_properties(m, &moved, NULL), CAROM_OK);
+  assert_true(moved);
+  assert_near(m->q[0], 0.1, 0.01);
+  assert_true(m->cost < before - 60);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
+}
+
+/* Where everything sticks with a friction, a place where something slides is visited. */
+static void test_sliding(void **state) {
+  (void)state;
+  if (quick()) skip();
+  simulated s;
+  const bool estimate[CAROM_CHANNEL_COUNT] = {false};
+  carom_fit *fit = fit_balls(&s, 0.05, (const double[]){0.3, 0.846});
+  minimiser *m = &fit->minimiser;
+  double edge;
+  assert_int_equal(valley_sliding_edge(m, 0, &edge, NULL), CAROM_OK);
+  assert_true(edge > 0.11 && edge < m->q[0]);
+  const double sticking = m->cost;
+  assert_int_equal(look_along(fit, estimate, NULL), CAROM_OK);
+  bool slid = false;
+  for (int k = 0; k < fit->visited.count; k++) {
+    const place *at = &fit->visited.all[k].at;
+    slid = slid || (fabs(at->q[0] - 0.1) < 0.02 && at->cost < sticking);
+  }
+  assert_true(slid);
   carom_fit_destroy(fit);
   simulated_free(&s);
 }
@@ -214,6 +270,7 @@ int main(void) {
       cmocka_unit_test(test_edge),    cmocka_unit_test(test_drawn_states),
       cmocka_unit_test(test_border),  cmocka_unit_test(test_close_impacts),
       cmocka_unit_test(test_rivals),  cmocka_unit_test(test_rest_at_border),
-      cmocka_unit_test(test_parts)};
+      cmocka_unit_test(test_parts),   cmocka_unit_test(test_friction_of_one),
+      cmocka_unit_test(test_sliding)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,14 +279,20 @@ static carom_status far_end(minimiser *m, int j, double border, double *end, car
 
 /* A property without information at its value: the contact never acts, or acts so that its derivative is
  * zero there (it sticks; a restitution that penetration outweighs). What the data says against other values
- * is found by trying them. */
-static carom_status explain_property(minimiser *m, verdict *v, int j, carom_error *error) {
+ * is found by trying them, where first states need not come from elsewhere. */
+static carom_status explain_property(minimiser *m, const posterior *sample, verdict *v, int j,
+                                     carom_error *error) {
   const unknown *u = &m->sh->unknowns->items[j];
   carom_fit_estimate *e = &v->estimates[j];
   if (!is_felt(m, j))
     return verdict_note(v, true, error,
                         "%s is not determined: the contact never acts in the data. Its value is "
                         "where the search began",
+                        u->name);
+  if (sample != NULL && sample->others > 0)
+    return verdict_note(v, true, error,
+                        "%s is not determined: it does not matter in the motion that explains the "
+                        "data best, but in others that do so nearly as well",
                         u->name);
   double highest = fmin(m->high[j], 10 * fmax(1, m->q[j])), low, high;
   carom_status status = far_end(m, j, m->low[j], &low, error);
@@ -322,8 +328,8 @@ static bool is_of_contacts(const unknown *u) {
 }
 
 /* One open direction: its unknowns by name. */
-static carom_status explain(minimiser *m, const spectrum *s, verdict *v, int k,
-                            carom_error *error) {
+static carom_status explain(minimiser *m, const spectrum *s, const posterior *sample, verdict *v,
+                            int k, carom_error *error) {
   const unknown_list *list = m->sh->unknowns;
   char names[240] = "";
   int count = 0, only = -1, masses = 0;
@@ -335,7 +341,8 @@ static carom_status explain(minimiser *m, const spectrum *s, verdict *v, int k,
     only = j;
     count++;
   }
-  if (count == 1 && is_of_contacts(&list->items[only])) return explain_property(m, v, only, error);
+  if (count == 1 && is_of_contacts(&list->items[only]))
+    return explain_property(m, sample, v, only, error);
   if (count == 1)
     return verdict_note(v, true, error, "%s is not determined: the motion does not depend on it",
                         names);
@@ -445,17 +452,28 @@ static carom_status cover_rivals(const minimiser *m, const spectrum *s, verdict 
 }
 
 /* Value and deviation of a sample; the interval covers both its own and that of the curvature about the least cost: a sample may know one order of impacts alone, and
- * the least cost another. */
-static void use_sample(const minimiser *m, const posterior *sample, spectrum *s, verdict *v) {
+ * the least cost another. What the sample leaves open by more than a natural unit is not determined. */
+static carom_status use_sample(const minimiser *m, const posterior *sample, spectrum *s, verdict *v,
+                               carom_error *error) {
+  carom_status status = CAROM_OK;
   s->centre = sample->mean;
   memcpy(s->covariance, sample->covariance, sizeof(double) * (size_t)(s->p * s->p));
-  for (int j = 0; j < s->p; j++) {
+  for (int j = 0; j < s->p && status == CAROM_OK; j++) {
     const carom_fit_estimate by_curvature = v->estimates[j];
     carom_fit_estimate *e = &v->estimates[j];
     *e = estimate_of(m, s, j);
     e->low = fmin(e->low, by_curvature.low);
     e->high = fmax(e->high, by_curvature.high);
+    const bool wide = s->covariance[j * s->p + j] > natural_of(m, j) * natural_of(m, j);
+    if (!e->determined || !wide || e->at_border) continue;
+    e->determined = false;
+    e->deviation = INFINITY;
+    status = verdict_note(v, true, error,
+                          "%s is not determined: orders of impacts that explain the data as well "
+                          "ask for values far apart. Its value is that of the least cost",
+                          e->name);
   }
+  return status;
 }
 
 static carom_status note_sample(const posterior *sample, verdict *v, carom_error *error) {
@@ -498,15 +516,17 @@ carom_status judge(minimiser *m, const posterior *sample, verdict *v, carom_erro
       carom_fit_estimate e = estimate_of(m, &s, j);
       ready = add_estimate(v, &e);
     }
-    if (ready && sampled) use_sample(m, sample, &s, v);
-    if (ready && add_ratios(m, &s, v)) status = error_clear(error);
+    if (ready) status = error_clear(error);
+    if (ready && sampled) status = use_sample(m, sample, &s, v, error);
+    if (status == CAROM_OK && !add_ratios(m, &s, v))
+      status = error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the result");
     for (int i = 0; i < p; i++)
       for (int j = 0; j < p; j++) {
         double size = sqrt(s.covariance[i * p + i] * s.covariance[j * p + j]);
         v->correlation[i * p + j] = size > 0 ? s.covariance[i * p + j] / size : i == j;
       }
     for (int k = 0; k < p && status == CAROM_OK; k++)
-      if (s.open[k]) status = explain(m, &s, v, k, error);
+      if (s.open[k]) status = explain(m, &s, sample, v, k, error);
     if (status == CAROM_OK) status = profile_borders(m, v, error);
     if (status == CAROM_OK) status = cover_rivals(m, &s, v, error);
     if (status == CAROM_OK && sample != NULL && sample->rough)

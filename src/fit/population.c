@@ -422,22 +422,16 @@ carom_status population_draw(minimiser *m, int index, int round, double first, d
 
 /* ---- the search ------------------------------------------------------------------------------ */
 
-// by how many deviations a piece costs more than noise leaves, whose first state takes up its freedoms
-static double excess_of(const shooting *sh, int i, double cost) {
-  const double usual = state_descent_usual_cost(sh, i, 0),
-               deviation = state_descent_usual_cost(sh, i, 1) - usual;
-  return (cost - usual + 0.5 * sh->f) / deviation;
-}
-
 // the pieces in question to m->subset, the worst first
 static int list_pieces(minimiser *m, double deviations) {
   const shooting *sh = m->sh;
   int count = 0;
   for (int i = 0; i < sh->piece_count; i++) {
-    const double excess = excess_of(sh, i, m->totals[i]);
+    const double excess = state_descent_excess(sh, i, m->totals[i]);
     if (!(excess > deviations)) continue;
     int at = count < POPULATION_PIECES ? count++ : POPULATION_PIECES;
-    while (at > 0 && excess > excess_of(sh, m->subset[at - 1], m->totals[m->subset[at - 1]])) {
+    while (at > 0 &&
+           excess > state_descent_excess(sh, m->subset[at - 1], m->totals[m->subset[at - 1]])) {
       if (at < POPULATION_PIECES) m->subset[at] = m->subset[at - 1];
       at--;
     }

@@ -160,6 +160,14 @@ static carom_status descend_from_best(carom_fit *fit, outcome *before, carom_err
   return status;
 }
 
+/* The mean of what a sample leaves open by more than a natural unit is nobody's value: that of the least cost stands for it. */
+static void replace_open(carom_fit *fit) {
+  const int p = fit->unknowns.count;
+  for (int j = 0; j < p && fit->sample.count > 0; j++)
+    if (fit->sample.covariance[j * p + j] > pow(fit->unknowns.items[j].natural, 2))
+      fit->sample.mean[j] = fit->minimiser.q[j];
+}
+
 static void several_free(several *s) {
   for (int k = 0; k < s->count; k++) posterior_free(&s->all[k].sample);
   free(s->all);
@@ -200,6 +208,7 @@ carom_status sample_search(carom_fit *fit, const bool *estimate, carom_error *er
     status = sample_places(fit, &here, error);
     if (status == CAROM_OK && fit->sample.stuck) status = sample_again(fit, estimate, &here, error);
     if (status == CAROM_OK) status = descend_from_best(fit, &here, error);
+    if (status == CAROM_OK) replace_open(fit);
   }
   place_free(&here.at);
   return status;

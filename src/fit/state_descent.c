@@ -53,6 +53,12 @@ double state_descent_usual_cost(const shooting *sh, int i, double deviations) {
   return mean + deviations * sqrt(mean);
 }
 
+double state_descent_excess(const shooting *sh, int i, double cost) {
+  const double usual = state_descent_usual_cost(sh, i, 0),
+               deviation = state_descent_usual_cost(sh, i, 1) - usual;
+  return (cost - usual + 0.5 * sh->f) / deviation;
+}
+
 double *state_descent_axes(state_descent *d, int i) {
   const int f = d->sh->f;
   const double *ss = d->sh->normals[i].ss;

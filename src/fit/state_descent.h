@@ -35,6 +35,9 @@ void state_descent_copy(const state_descent *d, double *to, double *from, int i)
 /* What a piece costs where only noise is left, and so many deviations of that more. */
 double state_descent_usual_cost(const shooting *sh, int i, double deviations);
 
+/* By how many deviations a cost of piece i is more than noise leaves of it, whose first state takes up its freedoms. */
+double state_descent_excess(const shooting *sh, int i, double cost);
+
 /* The suspects are the pieces that cost more than so many deviations above the usual where m stands; what
  * all pieces cost there goes to m->totals. */
 carom_status state_descent_find_suspects(state_descent *d, minimiser *m, double deviations,

@@ -206,14 +206,15 @@ static bool is_property(const minimiser *m, int j) {
   return segment == CAROM_FRICTION || segment == CAROM_RESTITUTION;
 }
 
-/* More than noise leaves, in all pieces together or in one of them: something is far off. */
+/* More than noise leaves, in all pieces together or in one of them: something is far off. One piece alone may feel a property, and costs a few deviations
+ * more where that stands in another valley. */
 static bool is_misfit(const minimiser *m) {
-  const double FAR = 4; // deviations
+  const double FAR = 4, FAR_OF_ONE = 2.5; // deviations
   const shooting *sh = m->sh;
   double numbers = 0;
   for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) numbers += (double)sh->sums.count[c];
   for (int i = 0; i < sh->piece_count; i++)
-    if (sh->piece_cost[i] > state_descent_usual_cost(sh, i, FAR)) return true;
+    if (state_descent_excess(sh, i, sh->piece_cost[i]) > FAR_OF_ONE) return true;
   return m->cost > 0.5 * (numbers + FAR * sqrt(2 * numbers));
 }
 
@@ -238,9 +239,7 @@ static carom_status try_there(minimiser *m, int j, double q, bool misfit, place 
   return status;
 }
 
-/* From which friction on nothing slides any more, all else as it is: where the cost no longer hangs on it. The present
- * value where it does. */
-static carom_status sliding_edge(minimiser *m, int j, double *edge, carom_error *error) {
+carom_status valley_sliding_edge(minimiser *m, int j, double *edge, carom_error *error) {
   const double FLAT = 1e-6; // of the cost
   double low = m->low[j], high = m->q[j], rise;
   *edge = high;
@@ -270,7 +269,7 @@ static carom_status try_property(minimiser *m, int j, bool misfit, place *kept, 
   if (from != high && high - from < NEAR)
     status = try_there(m, j, high, misfit, kept, moved, error);
   if (status == CAROM_OK && m->sh->unknowns->items[j].segment == CAROM_FRICTION)
-    status = sliding_edge(m, j, &edge, error);
+    status = valley_sliding_edge(m, j, &edge, error);
   const int count = misfit ? ALL : edge < from ? BELOW : 0;
   for (int k = 0; k < count && status == CAROM_OK; k++) {
     double to = fmin(fmax(edge, NEAR) * factors[k], high);
@@ -280,11 +279,13 @@ static carom_status try_property(minimiser *m, int j, bool misfit, place *kept, 
 }
 
 static carom_status try_properties(minimiser *m, place *kept, bool *moved, carom_error *error) {
+  carom_status status = CAROM_OK;
   double cost;
-  carom_status status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, false, &cost, error);
-  const bool misfit = is_misfit(m);
-  for (int j = 0; j < m->sh->p && status == CAROM_OK; j++)
-    if (is_property(m, j)) status = try_property(m, j, misfit, kept, moved, error);
+  for (int j = 0; j < m->sh->p && status == CAROM_OK; j++) {
+    if (!is_property(m, j)) continue;
+    status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, false, &cost, error);
+    if (status == CAROM_OK) status = try_property(m, j, is_misfit(m), kept, moved, error);
+  }
   return status;
 }
 

@@ -21,6 +21,10 @@ carom_status valley_states(minimiser *m, bool all, bool *moved, carom_error *err
 /* The same of one piece. */
 carom_status valley_piece(minimiser *m, int index, bool *moved, carom_error *error);
 
+/* From which friction on nothing slides any more, all else as it is: where the cost no longer hangs on unknown j. Its present value
+ * where it does. */
+carom_status valley_sliding_edge(minimiser *m, int j, double *edge, carom_error *error);
+
 /* `moved` tells whether the cost fell by more than m->gain. Nothing is tried where there are more than six such
  * properties: it is dear. */
 carom_status valley_properties(minimiser *m, bool *moved, carom_error *error);

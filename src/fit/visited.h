@@ -8,7 +8,7 @@
 
 #include "fit/place.h"
 
-enum { MOST_VISITED = 6 };
+enum { MOST_VISITED = 8 };
 
 /* A place with the noise that was found there, and the logarithm of its likelihood by the cost of the search. */
 typedef struct outcome {
