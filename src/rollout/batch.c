@@ -253,9 +253,21 @@ static int own_samples(const batch_executor *b) {
   return last.first + last.count - shard_at(b, b->own.first).first;
 }
 
-static void run_shard(batch_executor *b, int index, worker *w) {
-  shard_run(&b->job, shard_at(b, index), w, b->use == BATCH_REVERSE_LATER ? &b->tapes[index] : NULL,
-            &b->results[index]);
+/* Calls work(user, i, w) for the shards from `first` to `end` - 1, w the worker that does it. One thread wakes no team: that takes as long as a short step. */
+static void for_shards(int first, int end, int threads, void (*work)(void *user, int i, int w),
+                       void *user) {
+  if (threads == 1) {
+    for (int i = first; i < end; i++) work(user, i, 0);
+    return;
+  }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+  for (int i = first; i < end; i++) work(user, i, omp_get_thread_num());
+}
+
+static void run_shard(void *user, int i, int w) {
+  batch_executor *b = user;
+  shard_run(&b->job, shard_at(b, i), &b->workers[w],
+            b->use == BATCH_REVERSE_LATER ? &b->tapes[i] : NULL, &b->results[i]);
 }
 
 carom_status batch_run(batch_executor *b, const batch_states *states, carom_error *error) {
@@ -265,13 +277,7 @@ carom_status batch_run(batch_executor *b, const batch_states *states, carom_erro
   b->job.states = *states;
   b->job.progress = b->options.progress != NULL ? report_progress : NULL;
   b->job.progress_user = &progress;
-  if (b->awake == 1) { // a team of one takes as long to wake as a short step
-    for (int i = b->own.first; i < b->own.end; i++) run_shard(b, i, &b->workers[0]);
-  } else {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(b->awake)
-    for (int i = b->own.first; i < b->own.end; i++)
-      run_shard(b, i, &b->workers[omp_get_thread_num()]);
-  }
+  for_shards(b->own.first, b->own.end, b->awake, run_shard, b);
   carom_status status = collect(b, error);
   if (status != CAROM_OK || !is_shared(b)) return status;
   const size_t kept = (size_t)b->options.steps + 1;
@@ -296,30 +302,53 @@ static bool reverse_shard(batch_executor *b, int index, worker *w, tape *t,
   return shard_vjp(&b->job, shard_at(b, index), w, t, bars, theta_bar, of_potential);
 }
 
+typedef struct reverse_task {
+  batch_executor *b;
+  const batch_cotangents *bars;
+  bool failed;
+} reverse_task;
+
+static void reverse_one(void *user, int i, int w) {
+  reverse_task *t = user;
+  if (reverse_shard(t->b, i, &t->b->workers[w], &t->b->tapes[i], t->bars)) return;
+#pragma omp atomic write
+  t->failed = true;
+}
+
 carom_status batch_vjp(batch_executor *b, const batch_cotangents *bars, carom_error *error) {
-  bool done = true;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(b->awake) reduction(&& : done)
-  for (int i = 0; i < b->shard_count; i++)
-    done = reverse_shard(b, i, &b->workers[omp_get_thread_num()], &b->tapes[i], bars) && done;
-  if (done) return CAROM_OK;
+  reverse_task task = {.b = b, .bars = bars};
+  for_shards(0, b->shard_count, b->awake, reverse_one, &task);
+  if (!task.failed) return CAROM_OK;
   return error_set(error, CAROM_OUT_OF_MEMORY,
                    "no memory for the derivative of a shard; free some, or use a smaller "
                    "shard_size or fewer threads");
 }
 
+typedef struct loss_task {
+  batch_executor *b;
+  batch_compare compare;
+  void *user;
+  const batch_cotangents *bars;
+  bool gradients;
+} loss_task;
+
+static void run_loss(void *user, int i, int w) {
+  const loss_task *l = user;
+  batch_executor *b = l->b;
+  tape *t = l->gradients ? &b->tapes[w] : NULL;
+  shard_run(&b->job, shard_at(b, i), &b->workers[w], t, &b->results[i]);
+  if (b->results[i].status != CAROM_OK) return;
+  l->compare(l->user, shard_at(b, i));
+  if (l->gradients && !reverse_shard(b, i, &b->workers[w], t, l->bars))
+    b->results[i].status = CAROM_OUT_OF_MEMORY;
+}
+
 carom_status batch_run_loss(batch_executor *b, const batch_states *states, batch_compare compare,
                             void *user, const batch_cotangents *bars, bool gradients,
                             carom_error *error) {
+  loss_task task = {.b = b, .compare = compare, .user = user, .bars = bars, .gradients = gradients};
   b->job.states = *states;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(b->thread_count)
-  for (int i = b->own.first; i < b->own.end; i++) {
-    worker *w = &b->workers[omp_get_thread_num()];
-    tape *t = gradients ? &b->tapes[omp_get_thread_num()] : NULL;
-    shard_run(&b->job, shard_at(b, i), w, t, &b->results[i]);
-    if (b->results[i].status != CAROM_OK) continue;
-    compare(user, shard_at(b, i));
-    if (gradients && !reverse_shard(b, i, w, t, bars)) b->results[i].status = CAROM_OUT_OF_MEMORY;
-  }
+  for_shards(b->own.first, b->own.end, b->thread_count, run_loss, &task);
   carom_status status = collect(b, error);
   if (status == CAROM_OK && gradients)
     ranks_collect(b->theta_bars, sizeof(double) * (size_t)b->parameter_count, b->shard_count, 1,
