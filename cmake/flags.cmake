@@ -21,6 +21,11 @@ if(CAROM_WERROR)
 endif()
 if(CAROM_NATIVE)
   add_compile_options(-march=native)
+  # gcc 12 says of arrays with an initialiser that they may have none where it has vectorised loops over two or three
+  # numbers for some processors (AVX-512 of AMD); builds that are for none in particular keep this warning
+  if(CMAKE_C_COMPILER_ID STREQUAL GNU)
+    add_compile_options(-Wno-maybe-uninitialized)
+  endif()
 endif()
 if(CAROM_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
