@@ -64,10 +64,11 @@ void require_scene(struct argp_state *state, const char *scene) {
 enum { KEY_THREADS = 8192 /* apart from the keys of other parsers */, KEY_USAGE };
 
 static const struct argp_option general_argp_options[] = {
-    {NULL, 0, NULL, 0, "General", 4},
+    {NULL, 0, NULL, 0, "General", UNDER_GENERAL},
     {"threads", KEY_THREADS, "N", 0,
-     "threads (0, the default: as many as the machine has); any number gives the same result", 4},
-    {"quiet", 'q', NULL, 0, "show no progress", 4},
+     "threads (0, the default: as many as the machine has); any number gives the same result",
+     UNDER_GENERAL},
+    {"quiet", 'q', NULL, 0, "show no progress", UNDER_GENERAL},
     {0}};
 
 static int parse_threads(struct argp_state *state, const char *text) {

@@ -9,6 +9,20 @@
 
 enum { EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
 
+/* Headings of helps (groups of argp), in the order in which they stand; what is under none stands before them. */
+enum {
+  UNDER_INITIAL_STATES = 1,
+  UNDER_OPTIMISER,
+  UNDER_FIT,
+  UNDER_DATA,
+  UNDER_NOISE,
+  UNDER_MODEL,
+  UNDER_TRAINING,
+  UNDER_SIMULATION,
+  UNDER_CONTACTS,
+  UNDER_GENERAL
+};
+
 /* Options of every command that computes for long. */
 typedef struct general_options {
   int threads; /* 0: as many as the machine has */

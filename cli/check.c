@@ -45,8 +45,10 @@ typedef struct table {
 
 static const struct argp_option options[] = {
     {"directions", KEY_DIRECTIONS, "N", 0, "random directions for each segment (3)", 0},
-    {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (16)", 1},
-    {"seed", RUN_SEED, "S", 0, "seed of the sampler, the choice of chunks and directions (0)", 1},
+    {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (16)",
+     UNDER_INITIAL_STATES},
+    {"seed", RUN_SEED, "S", 0, "seed of the sampler, the choice of chunks and directions (0)",
+     UNDER_INITIAL_STATES},
     {0}};
 
 static const option_words words[] = {

@@ -40,15 +40,16 @@ static const struct argp_option options[] = {
     {"compensation", KEY_COMPENSATION, "NAME", 0,
      "how overlaps are undone in the simulation: position, or paper: by a target velocity (the "
      "scene's)",
-     1},
+     UNDER_DATA},
     {"contact-time", KEY_CONTACT_TIME, "WHEN", 0,
      "contacts of the simulation act at the end of a time step (step), or when their gap closes "
      "(event); the scene's",
-     1},
+     UNDER_DATA},
     {"friction", KEY_FRICTION, "LAW", 0,
-     "friction law of the simulation: convex, as the paper has it, or coulomb (the scene's)", 1},
+     "friction law of the simulation: convex, as the paper has it, or coulomb (the scene's)",
+     UNDER_DATA},
     {"seed", KEY_SEED, "S", 0, "seed of initial states, choice of chunks and noise (0)", 0},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", UNDER_GENERAL},
     {0}};
 
 static void check_complete(const arguments *a, struct argp_state *state) {

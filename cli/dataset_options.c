@@ -10,7 +10,7 @@ enum { KEY_CONTACT = 1024 /* apart from the keys of other parsers */ };
 
 static const struct argp_option argp_options[] = {
     {"contact", KEY_CONTACT, "NAME", 0,
-     "contact model of the simulation: cm (default), cmr: with A + epsilon I, or lcp", 1},
+     "contact model of the simulation: cm (default), cmr: with A + epsilon I, or lcp", UNDER_DATA},
     {0}};
 
 dataset_arguments dataset_arguments_default(void) {

@@ -35,7 +35,7 @@ static const struct argp_option options[] = {
      "write NAME.json and NAME.h5 instead of DIR/evaluation.json and .h5 (of other data: "
      "DIR/evaluation-DATA.json and .h5)",
      0},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", UNDER_GENERAL},
     {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {

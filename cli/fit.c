@@ -56,7 +56,7 @@ static const struct argp_option options[] = {
      "May "
      "be given several times",
      0},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 0},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", UNDER_GENERAL},
     {0}};
 
 static void check_complete(const arguments *a, struct argp_state *state) {

@@ -3,18 +3,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/arguments.h"
+
 enum {
   MOST_HEADINGS = 4,
   FIRST_KEY = 1 << 16 /* apart from the keys of other parsers */
 };
 
-/* The places of headings in a help, as argp counts them. */
+/* The place of a heading of the tables; all of them are listed. */
 static int group_of(const char *heading) {
   static const struct {
     const char *heading;
     int group;
-  } groups[] = {{"Data", 1},     {"Simulation", 2}, {"Model", 2},
-                {"Contacts", 3}, {"Training", 3},   {"Optimiser", 1}};
+  } groups[] = {
+      {"Optimiser", UNDER_OPTIMISER},   {"Fit", UNDER_FIT},          {"Data", UNDER_DATA},
+      {"Noise", UNDER_NOISE},           {"Model", UNDER_MODEL},      {"Training", UNDER_TRAINING},
+      {"Simulation", UNDER_SIMULATION}, {"Contacts", UNDER_CONTACTS}};
   for (size_t k = 0; heading != NULL && k < sizeof groups / sizeof groups[0]; k++)
     if (strcmp(groups[k].heading, heading) == 0) return groups[k].group;
   return 0;

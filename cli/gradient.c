@@ -36,9 +36,9 @@ static const struct argp_option options[] = {
      "forces and torques of each time step (HDF5, /u [samples][steps][controls]); of one sample: "
      "for "
      "all",
-     2},
+     UNDER_SIMULATION},
     {"dump-failures", RUN_DUMP_FAILURES, "DIR", 0,
-     "write cone programs that were not solved into DIR, for `carom solve`", 3},
+     "write cone programs that were not solved into DIR, for `carom solve`", UNDER_CONTACTS},
     {0}};
 
 static const option_words words[] = {

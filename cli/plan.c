@@ -31,7 +31,7 @@ static const struct argp_option options[] = {
      "success is judged with the scene's own",
      0},
     {"list", KEY_LIST, NULL, 0, "the built-in plans", 0},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", UNDER_GENERAL},
     {0}};
 
 static error_t parse(int key, char *text, struct argp_state *state) {

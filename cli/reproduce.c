@@ -53,7 +53,7 @@ static const struct argp_option options[] = {
      "runs of each model on each task, with the seeds 0 to N-1 (1: seed 0 alone)", 0},
     {"tables", KEY_TABLES, NULL, 0, "train nothing, write the tables of the runs that are there",
      0},
-    {"json", KEY_JSON, NULL, 0, "the tables as JSON", 4},
+    {"json", KEY_JSON, NULL, 0, "the tables as JSON", UNDER_GENERAL},
     {0}};
 
 /* ---- the command line ------------------------------------------------------------------------ */

@@ -6,15 +6,18 @@
 enum option_key { KEY_INIT = 256, KEY_EPSILON, KEY_PARAMETERS, KEY_TOLERANCE, KEY_JSON };
 
 static const struct argp_option run_argp_options[] = {
-    {NULL, 0, NULL, 0, "Initial states", 1},
+    {NULL, 0, NULL, 0, "Initial states", UNDER_INITIAL_STATES},
     {"init", KEY_INIT, "FILE", 0,
-     "initial states: a state file, or the first states of a trajectory file", 1},
+     "initial states: a state file, or the first states of a trajectory file",
+     UNDER_INITIAL_STATES},
     {"tolerance", KEY_TOLERANCE, "X", 0,
-     "how far initial states from a file may violate the constraints, relative (1e-6)", 1},
+     "how far initial states from a file may violate the constraints, relative (1e-6)",
+     UNDER_INITIAL_STATES},
     {"parameters", KEY_PARAMETERS, "FILE", 0,
-     "parameter file (HDF5) with masses, friction and others in place of the scene's", 2},
-    {"epsilon", KEY_EPSILON, "X", 0, "epsilon of cmr (the scene's)", 3},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
+     "parameter file (HDF5) with masses, friction and others in place of the scene's",
+     UNDER_SIMULATION},
+    {"epsilon", KEY_EPSILON, "X", 0, "epsilon of cmr (the scene's)", UNDER_CONTACTS},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", UNDER_GENERAL},
     {0}};
 
 run_options run_options_default(void) {

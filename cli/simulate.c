@@ -23,15 +23,16 @@ typedef struct energy_range {
 
 static const struct argp_option options[] = {
     {"output", 'o', "FILE", 0, "write the trajectories to FILE (HDF5)", 0},
-    {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (1)", 1},
-    {"seed", RUN_SEED, "S", 0, "seed of the sampler (0)", 1},
+    {"sample", RUN_SAMPLE, "N", 0, "draw N states with the scene's sampler (1)",
+     UNDER_INITIAL_STATES},
+    {"seed", RUN_SEED, "S", 0, "seed of the sampler (0)", UNDER_INITIAL_STATES},
     {"controls", RUN_CONTROLS, "FILE", 0,
      "forces and torques of each time step (HDF5, /u [samples][steps][controls]); of one sample: "
      "for "
      "all",
-     2},
+     UNDER_SIMULATION},
     {"dump-failures", RUN_DUMP_FAILURES, "DIR", 0,
-     "write cone programs that were not solved into DIR, for `carom solve`", 3},
+     "write cone programs that were not solved into DIR, for `carom solve`", UNDER_CONTACTS},
     {0}};
 
 /* A simulation has no derivative. */

@@ -23,10 +23,11 @@ static const struct argp_option options[] = {
      0},
     {"resume", KEY_RESUME, NULL, 0, "go on from the last checkpoint in DIR", 0},
     {"model", KEY_MODEL, "NAME", 0,
-     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-..., lcp-cd-..., or a baseline: see below", 2},
+     "cm-cd-clnn (default), cm-cd-chnn, cmr-cd-..., lcp-cd-..., or a baseline: see below",
+     UNDER_MODEL},
     {"seed", KEY_SEED, "S", 0,
-     "seed of the data, the initial parameters and the order of the chunks (0)", 3},
-    {"json", KEY_JSON, NULL, 0, "results as JSON", 4},
+     "seed of the data, the initial parameters and the order of the chunks (0)", UNDER_TRAINING},
+    {"json", KEY_JSON, NULL, 0, "results as JSON", UNDER_GENERAL},
     {0}};
 
 static const struct argp_option training_options[] = {
@@ -34,7 +35,7 @@ static const struct argp_option training_options[] = {
      "the paper's protocol: 1000 epochs at a constant 1e-3 for all parameters, frictions that "
      "start between 0 and 1, no search of them, no elastic term, and a loss of the numbers as they "
      "are instead of one that is free of units",
-     3},
+     UNDER_TRAINING},
     {0}};
 
 /* ---- options of every training --------------------------------------------------------------- */

@@ -33,6 +33,7 @@ for command in $commands; do
   cp out help
   # a line that the margin breaks goes on without the indentation of an example
   holds "no line of the example is broken" test -z "$(sed '1,/^Examples*:/d' help | grep -v '^  ')"
+  holds "every heading has options below it" awk 'heading && !/^ +-/ { exit 1 } { heading = /^ [A-Z][a-z ]*$/ }' help
   for option in -h '-?'; do
     expect 0 'Usage: carom '"$command" "$command" "$option"
     holds "$option is --help" cmp help out
