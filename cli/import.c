@@ -7,6 +7,7 @@
 #include "cli/trajectory_range.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,8 @@ static const char help[] =
     "rate, angular_velocity or angular_velocity_body, t or dt, those of several bodies as in "
     "ball.position: [states][...] of one trajectory (in a group of HDF5 for each), or "
     "[trajectories][states][...]. Lengths may differ; empty fields, NaN and times that are left "
-    "out are missing states. Velocities are compared with positions: to which time they belong is "
+    "out are missing states; times that are no multiples of one step are kept as they are. "
+    "Velocities are compared with positions: to which time they belong is "
     "said."
     "\vExample: a ball that was tracked at 100 frames a second, in centimetres\n"
     "  carom import ball.json track.csv --dt 0.01 --length-factor 0.01 -o track.h5";
@@ -161,6 +163,13 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+// length of the step that leads to a state
+static double step_to(const carom_trajectories *t, int trajectory, int state) {
+  if (t->times == NULL) return t->dt;
+  const double *at = t->times + (size_t)trajectory * (size_t)t->state_count + state;
+  return at[0] - at[-1];
+}
+
 /* Medians of |v - (x_k - x_{k-1}) / dt|, of the central difference and of the next one, over the centres. */
 static void describe_velocities(const carom_trajectories *t) {
   size_t size = (size_t)t->point_count * (size_t)t->dimension, used = 0;
@@ -171,11 +180,11 @@ static void describe_velocities(const carom_trajectories *t) {
     for (int k = 1; k + 1 < t->lengths[i]; k++) {
       const double *x = t->x + ((size_t)i * (size_t)t->state_count + (size_t)k) * size;
       const double *v = t->v + (x - t->x);
+      const double come = step_to(t, i, k), go = step_to(t, i, k + 1);
       double square[3] = {0, 0, 0};
       for (int c = 0; c < t->dimension; c++) {
-        double before = (x[c] - x[c - (int)size]) / t->dt,
-               after = (x[c + (int)size] - x[c]) / t->dt;
-        const double differences[3] = {before, 0.5 * (before + after), after};
+        double before = (x[c] - x[c - (int)size]) / come, after = (x[c + (int)size] - x[c]) / go;
+        const double differences[3] = {before, (go * before + come * after) / (come + go), after};
         for (int way = 0; way < 3; way++)
           square[way] += (v[c] - differences[way]) * (v[c] - differences[way]);
       }
@@ -200,11 +209,30 @@ static void describe_velocities(const carom_trajectories *t) {
   for (int way = 0; way < 3; way++) free(off[way]);
 }
 
+/* Steps that are not all of one length, without those about states that are missing. */
+static void describe_steps(const carom_trajectories *t) {
+  const size_t size = (size_t)t->point_count * (size_t)t->dimension;
+  double least = INFINITY, most = 0;
+  for (int i = 0; i < t->batch; i++)
+    for (int k = 1; k < t->lengths[i]; k++) {
+      const double *x = t->x + ((size_t)i * (size_t)t->state_count + (size_t)k) * size;
+      if (isnan(x[0]) || isnan(x[-(ptrdiff_t)size])) continue;
+      least = fmin(least, step_to(t, i, k));
+      most = fmax(most, step_to(t, i, k));
+    }
+  printf(
+      "times          time steps are from %.4g to %.4g (the one above is their median). carom fit "
+      "takes them as they are; dataset and train need equal ones. If the times are only rounded, "
+      "import with --dt\n",
+      least, most);
+}
+
 static void print_text(const arguments *a, const carom_trajectories *t) {
   int shortest = t->state_count;
   for (int i = 0; i < t->batch; i++) shortest = t->lengths[i] < shortest ? t->lengths[i] : shortest;
   printf("trajectories   %d of %d to %d states, time step %g\n", t->batch, shortest, t->state_count,
          t->dt);
+  if (t->times != NULL) describe_steps(t);
   if (t->v != NULL)
     describe_velocities(t);
   else

@@ -29,8 +29,12 @@ typedef struct maker {
   carom_trajectories *data;
   int room, capacity; /* trajectories, and states of each, that there is room for */
   bool has_velocity;  /* of all trajectories so far */
-  int *
-      rows; /* of each state of the trajectory to come, -1: it is missing; NULL: one after the other */
+  bool uneven;        /* steps are not all of one length */
+  bool timeless;      /* a trajectory does not say its times */
+  /* of the trajectory to come: */
+  double step;   /* its time step, or the median of those; 0: it does not say */
+  double *clock; /* times of its states where they are not steps; NULL: they are */
+  int *rows;     /* of each state, -1: it is missing; NULL: one after the other */
   carom_error *error;
 } maker;
 
@@ -111,9 +115,8 @@ static void put_pose(const maker *m, const track *t, int body, int k, double *x,
 
 /* ---- growing --------------------------------------------------------------------------------- */
 
-// x or v with room for more: what is there stays, the rest is missing
-static bool widen(const maker *m, double **values, int batch, int capacity) {
-  size_t size = (size_t)m->data->point_count * (size_t)m->data->dimension;
+// `size` numbers of each state with room for more: what is there stays, the rest is missing
+static bool widen(const maker *m, double **values, size_t size, int batch, int capacity) {
   double *wide = malloc(sizeof(double) * ((size_t)batch * (size_t)capacity * size + 1));
   if (wide == NULL) return false;
   for (size_t i = 0; i < (size_t)batch * (size_t)capacity * size; i++) wide[i] = NAN;
@@ -135,10 +138,27 @@ static bool reserve(maker *m, int states) {
   int *lengths = realloc(data->lengths, sizeof(int) * (size_t)room);
   if (lengths == NULL) return false;
   data->lengths = lengths;
-  if (!widen(m, &data->x, room, capacity) || !widen(m, &data->v, room, capacity)) return false;
+  const size_t size = (size_t)data->point_count * (size_t)data->dimension;
+  if (!widen(m, &data->x, size, room, capacity) || !widen(m, &data->v, size, room, capacity) ||
+      !widen(m, &data->times, 1, room, capacity))
+    return false;
   m->room = room;
   data->state_count = m->capacity = capacity;
   return true;
+}
+
+// times of the trajectory that is added, and whether its step is that of the others
+static void add_times(maker *m, int states) {
+  carom_trajectories *data = m->data;
+  double *times = data->times + (size_t)data->batch * (size_t)m->capacity;
+  for (int k = 0; k < states; k++) times[k] = m->clock != NULL ? m->clock[k] : k * m->step;
+  if (m->clock != NULL) m->uneven = true;
+  if (!(m->step > 0)) {
+    m->timeless = true;
+    return;
+  }
+  if (data->dt == 0) data->dt = m->step;
+  if (fabs(m->step / data->dt - 1) > 1e-3) m->uneven = true;
 }
 
 static carom_status add_trajectory(maker *m, const track *tracks, int states) {
@@ -167,6 +187,7 @@ static carom_status add_trajectory(maker *m, const track *tracks, int states) {
     }
     first += data->dimension * (carom_system_body_is_rigid(m->system, b) ? data->dimension + 1 : 1);
   }
+  add_times(m, states);
   data->lengths[data->batch++] = states;
   return CAROM_OK;
 }
@@ -190,16 +211,9 @@ static carom_status check_track(const maker *m, const track *t, int body, const 
       m->path, where[0] != '\0' ? ": " : "", where, missing, carom_system_body_id(m->system, body));
 }
 
-static carom_status set_dt(maker *m, double dt) {
-  if (m->units->dt > 0) dt = m->units->dt;
-  dt *= m->units->time;
-  if (!(dt > 0)) return CAROM_OK;
-  if (m->data->dt > 0 && fabs(dt / m->data->dt - 1) > 1e-3)
-    return carom_error_set(m->error, CAROM_INVALID_DATA,
-                           "%s: has the time step %g, files before it %g; all must have the same",
-                           m->path, dt, m->data->dt);
-  if (m->data->dt == 0) m->data->dt = dt;
-  return CAROM_OK;
+// the time step of what comes, in units of the file; 0: it does not say
+static void set_step(maker *m, double dt) {
+  m->step = (m->units->dt > 0 ? m->units->dt : dt) * m->units->time;
 }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
@@ -247,48 +261,90 @@ static double usual_step(const double *t, size_t stride, int states) {
   return usual;
 }
 
-/* Times are multiples of a step; where some are left out, states are missing: m->rows says which. *states becomes
- * how many there are with those. `place` of the first one is a number of `what`. */
-static carom_status check_times(maker *m, const double *t, size_t stride, const char *what,
-                                int place, int *states) {
+static carom_status no_memory_for(const maker *m, int states) {
+  return carom_error_set(m->error, CAROM_OUT_OF_MEMORY, "no memory for %d states", states);
+}
+
+/* How many states there are with those that are missing, where times are multiples of dt; 0: they are not. */
+static int count_multiples(const column *t, int given, double dt) {
   enum { MOST_MISSING = 1000000 };
-  const int given = *states;
-  if (given < 2 || m->units->dt > 0) return set_dt(m, 0);
-  const double dt = usual_step(t, stride, given);
-  for (int k = 1, now = 0; k < given; k++) {
-    double step = t[(size_t)k * stride] - t[(size_t)(k - 1) * stride], times = step / dt;
-    if (!(dt > 0) || !(times > 0.5) || !(fabs(times - round(times)) <= 0.02) ||
-        now + times > MOST_MISSING)
-      return carom_error_set(
-          m->error, CAROM_INVALID_DATA,
-          "%s: %s %d: a time step of %g among steps of %g, which is no multiple of them; "
-          "resample the states at equal steps (or give --dt H if the times are wrong)",
-          m->path, what, place + k, step, dt);
+  int now = 0;
+  for (int k = 1; k < given; k++) {
+    const double times = (at(t, k) - at(t, k - 1)) / dt;
+    if (!(times > 0.5) || !(fabs(times - round(times)) <= 0.02) || now + times > MOST_MISSING)
+      return 0;
     now += (int)lround(times);
-    *states = now + 1;
   }
-  if (*states > given) {
-    m->rows = malloc(sizeof(int) * (size_t)*states);
-    if (m->rows == NULL)
-      return carom_error_set(m->error, CAROM_OUT_OF_MEMORY, "no memory for %d states", *states);
-    for (int k = 0; k < *states; k++) m->rows[k] = -1;
-    for (int k = 0; k < given; k++)
-      m->rows[lround((t[(size_t)k * stride] - t[0]) / dt * (1 - 1e-12))] = k;
+  return now + 1;
+}
+
+/* Times that are multiples of dt: m->rows says which are missing. */
+static carom_status take_multiples(maker *m, const column *t, int given, double dt, int states) {
+  if (states > given) {
+    m->rows = malloc(sizeof(int) * (size_t)states);
+    if (m->rows == NULL) return no_memory_for(m, states);
+    for (int k = 0; k < states; k++) m->rows[k] = -1;
+    for (int k = 0; k < given; k++) m->rows[lround((at(t, k) - at(t, 0)) / dt * (1 - 1e-12))] = k;
   }
-  return set_dt(m, (t[(size_t)(given - 1) * stride] - t[0]) / (*states - 1));
+  set_step(m, (at(t, given - 1) - at(t, 0)) / (states - 1));
+  return CAROM_OK;
+}
+
+/* Times as they stand: in the middle of a gap of many steps a state is missing, so that nothing is predicted across it. */
+static carom_status take_clock(maker *m, const column *t, int given, double dt, int *states) {
+  const double GAP = 4.5; // steps
+  *states = 0;
+  m->clock = malloc(sizeof(double) * 2 * (size_t)given);
+  m->rows = malloc(sizeof(int) * 2 * (size_t)given);
+  if (m->clock == NULL || m->rows == NULL) return no_memory_for(m, given);
+  for (int k = 0; k < given; k++) {
+    if (k > 0 && at(t, k) - at(t, k - 1) > GAP * dt) {
+      m->rows[*states] = -1;
+      m->clock[(*states)++] = m->units->time * 0.5 * (at(t, k - 1) + at(t, k));
+    }
+    m->rows[*states] = k;
+    m->clock[(*states)++] = m->units->time * at(t, k);
+  }
+  set_step(m, dt);
+  return CAROM_OK;
+}
+
+/* Times of `given` states, the first of which is number `place` of `what`. *states becomes how many there are with those
+ * that are missing. */
+static carom_status check_times(maker *m, const column *t, const char *what, int place,
+                                int *states) {
+  const double TINY = 1e-3; // of the usual step: two states at one time
+  const int given = *states;
+  set_step(m, 0);
+  if (given < 2 || m->units->dt > 0) return CAROM_OK;
+  const double dt = usual_step(t->values, t->stride, given);
+  for (int k = 1; k < given; k++)
+    if (!(at(t, k) - at(t, k - 1) > TINY * fmax(dt, 0)) || !isfinite(at(t, k)))
+      return carom_error_set(m->error, CAROM_INVALID_DATA,
+                             "%s: %s %d: times do not rise, %g comes after %g; sort the states, "
+                             "leave out those that are there twice, or give --dt H if the times "
+                             "are wrong",
+                             m->path, what, place + k, at(t, k), at(t, k - 1));
+  const int even = count_multiples(t, given, dt);
+  if (even == 0) return take_clock(m, t, given, dt, states);
+  *states = even;
+  return take_multiples(m, t, given, dt, even);
 }
 
 static carom_status csv_times(maker *m, const csv_table *table, int row, int *states) {
   int place = csv_column(table, "t");
-  if (place < 0) return set_dt(m, 0);
+  set_step(m, 0);
+  if (place < 0) return CAROM_OK;
   size_t stride = (size_t)table->column_count;
-  return check_times(m, table->values + (size_t)row * stride + place, stride, "row", row + 2,
-                     states);
+  const column t = {table->values + (size_t)row * stride + place, stride};
+  return check_times(m, &t, "row", row + 2, states);
 }
 
-static void forget_rows(maker *m) {
+static void forget_times(maker *m) {
   free(m->rows);
+  free(m->clock);
   m->rows = NULL;
+  m->clock = NULL;
 }
 
 static carom_status read_csv(maker *m, track *tracks) {
@@ -310,7 +366,7 @@ static carom_status read_csv(maker *m, track *tracks) {
     int states = end - row;
     if (status == CAROM_OK) status = csv_times(m, &table, row, &states);
     if (status == CAROM_OK) status = add_trajectory(m, tracks, states);
-    forget_rows(m);
+    forget_times(m);
     row = end;
   }
   csv_free(&table);
@@ -378,6 +434,19 @@ static bool is_group(const maker *m, const carom_arrays *arrays, const carom_arr
   return find_array(m, g, 0, "position") == a;
 }
 
+/* The array t of a group, or of the file: [states], or [batch][states]. */
+static bool array_times(const array_group *g, column *times) {
+  char full[128];
+  snprintf(full, sizeof full, "%s/t", g->name);
+  const carom_array *t = g->name[0] != '\0' ? carom_arrays_find(g->arrays, full) : NULL;
+  if (t == NULL) t = carom_arrays_find(g->arrays, "t");
+  if (t == NULL || t->rank < 1 || t->rank > 2 || t->shape[t->rank - 1] < g->states) return false;
+  if (t->rank == 2 && (g->batch == 0 || t->shape[0] != g->batch)) return false;
+  const size_t row = t->rank == 2 ? (size_t)g->which * (size_t)t->shape[1] : 0;
+  *times = (column){t->values + row, 1};
+  return true;
+}
+
 static carom_status read_group(maker *m, array_group *g, track *tracks) {
   carom_status status = CAROM_OK;
   for (g->which = 0; g->which < (g->batch > 0 ? g->batch : 1) && status == CAROM_OK; g->which++) {
@@ -386,18 +455,18 @@ static carom_status read_group(maker *m, array_group *g, track *tracks) {
       tracks[b] = array_track(m, g, b);
       status = check_track(m, &tracks[b], b, g->name);
     }
-    const carom_array *t = carom_arrays_find(g->arrays, "t");
-    if (status == CAROM_OK && g->arrays->dt == 0 && t != NULL && t->rank == 1 &&
-        t->shape[0] == g->states)
-      status = check_times(m, t->values, 1, "state", 0, &g->states);
+    column t;
+    set_step(m, g->arrays->dt);
+    if (status == CAROM_OK && g->arrays->dt == 0 && array_times(g, &t))
+      status = check_times(m, &t, "state", 0, &g->states);
     if (status == CAROM_OK) status = add_trajectory(m, tracks, g->states);
-    forget_rows(m);
+    forget_times(m);
   }
   return status;
 }
 
 static carom_status read_arrays(maker *m, const carom_arrays *arrays, track *tracks) {
-  carom_status status = set_dt(m, arrays->dt);
+  carom_status status = CAROM_OK;
   int found = 0;
   for (int k = 0; k < arrays->count && status == CAROM_OK; k++) {
     array_group g;
@@ -432,6 +501,22 @@ static carom_status read_file(maker *m, track *tracks) {
   return status;
 }
 
+// dt is about what steps of all trajectories are; false if memory is short
+static bool set_median_step(carom_trajectories *data) {
+  const size_t states = (size_t)data->state_count;
+  double *steps = malloc(sizeof(double) * ((size_t)data->batch * states + 1));
+  size_t count = 0;
+  if (steps == NULL) return false;
+  for (int i = 0; i < data->batch; i++)
+    for (int k = 1; k < data->lengths[i]; k++)
+      steps[count++] = data->times[(size_t)i * states + (size_t)k] -
+                       data->times[(size_t)i * states + (size_t)k - 1];
+  qsort(steps, count, sizeof(double), by_size);
+  if (count > 0) data->dt = steps[(count - 1) / 2];
+  free(steps);
+  return true;
+}
+
 static carom_status finish(maker *m) {
   carom_trajectories *data = m->data;
   if (data->batch == 0)
@@ -440,7 +525,16 @@ static carom_status finish(maker *m) {
     return carom_error_set(
         m->error, CAROM_INVALID_DATA,
         "%s: does not say its time step (a column t, an attribute dt); give --dt H", m->path);
+  if (m->uneven && m->timeless)
+    return carom_error_set(m->error, CAROM_INVALID_DATA,
+                           "time steps are not all of one length, and some trajectories do not say "
+                           "their times: each needs a column t");
   data->dt_from = CAROM_DT_OF_ATTRIBUTE;
+  if (m->uneven && !set_median_step(data)) return no_memory_for(m, data->state_count);
+  if (!m->uneven) {
+    free(data->times);
+    data->times = NULL;
+  }
   if (m->has_velocity) return CAROM_OK;
   free(data->v);
   data->v = NULL;

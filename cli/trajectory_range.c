@@ -24,6 +24,7 @@ carom_status range_part(const carom_trajectories *all, const char *option, range
   if (all->v != NULL) part->v = all->v + first * size;
   if (all->lengths != NULL) part->lengths = all->lengths + first;
   if (all->contact != NULL) part->contact = all->contact + first * (size_t)all->state_count;
+  if (all->times != NULL) part->times = all->times + first * (size_t)all->state_count;
   part->u = NULL;
   return CAROM_OK;
 }

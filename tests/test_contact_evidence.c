@@ -72,7 +72,8 @@ static score judge(const film *f, bool velocities) {
   uint8_t *flags = malloc((size_t)f->states), *impacts = malloc((size_t)f->states);
   for (int i = 0; i < f->count; i++) {
     const size_t at = (size_t)i * (size_t)f->states * (size_t)f->size;
-    motions[i] = (motion){f->states, f->size, f->dt, f->x + at, velocities ? f->v + at : NULL};
+    motions[i] =
+        (motion){f->states, f->size, f->dt, f->x + at, velocities ? f->v + at : NULL, NULL};
   }
   contact_evidence *evidence;
   assert_int_equal(contact_evidence_create(f->system, f->count, motions, &evidence, NULL),
@@ -238,7 +239,7 @@ static void contacts_are_attributed(void **state) {
   int seen = 0;
   for (int i = 0; i < f.count; i++) {
     const size_t at = (size_t)i * (size_t)f.states * (size_t)f.size;
-    const motion m = {f.states, f.size, f.dt, f.x + at, f.v + at};
+    const motion m = {f.states, f.size, f.dt, f.x + at, f.v + at, NULL};
     for (int k = 1; k < f.states; k++) {
       if (f.truth[i * f.states + k] == 0) continue;
       assert_int_equal(contact_evidence_attribute(evidence, &m, k, &found, NULL), CAROM_OK);

@@ -71,56 +71,13 @@ static void test_tangents(void **state) {
 
 /* ---- the gradient of the cost ---------------------------------------------------------------- */
 
-/* Gradient by q and by the first states of all pieces, joins and priors included, beside differences. */
 static void check_gradient(const char *scene, const char *unknowns, bool free_states, int steps) {
   simulated s = simulate_noisy(scene, 2, steps, true, 1e-3, 9);
   carom_fit_options options = fit_one_thread();
   options.piece = 4;
   options.huber = 0;
   carom_fit *fit = fit_make(&s, unknowns, &options);
-  shooting *sh = &fit->shooting;
-  minimiser *m = &fit->minimiser;
-  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) sh->noise[c] = 1e-2 * (1 + c);
-  sh->free_states = free_states;
-  sh->join = 0.5;
-  shooting_measured_starts(sh, m->q, m->starts);
-  for (int j = 0; j < sh->p; j++) m->q[j] += 0.01;
-  double cost;
-  assert_int_equal(shooting_evaluate(sh, m->q, m->starts, NULL, 0, true, &cost, NULL), CAROM_OK);
-  // B' K^-1 g taken back: the gradient is that before elimination
-  normal_reduce(&m->normal, m->q, m->starts, 1e12, false);
-  const double h = 1e-6;
-  double scale = 0;
-  for (int j = 0; j < sh->p; j++) scale = fmax(scale, fabs(m->normal.gq[j]));
-  for (int j = 0; j < sh->p; j++) {
-    double at = m->q[j];
-    m->q[j] = at + h;
-    double up = fit_cost_at(sh, m->q, m->starts);
-    m->q[j] = at - h;
-    double down = fit_cost_at(sh, m->q, m->starts);
-    m->q[j] = at;
-    assert_near(m->normal.gq[j], (up - down) / (2 * h), 1e-4 * scale);
-  }
-  scale = 0;
-  for (int k = 0; k < sh->piece_count * sh->f && free_states; k++)
-    scale = fmax(scale, fabs(m->normal.gz[k]));
-  size_t row = 2 * (size_t)sh->D;
-  double *z = calloc((size_t)sh->f, sizeof(double)), *kept = malloc(sizeof(double) * row);
-  for (int k = 0; k < sh->piece_count * sh->f && free_states; k += 3) {
-    double *start = m->starts + (size_t)(k / sh->f) * row, costs[2];
-    memcpy(kept, start, sizeof(double) * row);
-    for (int side = 0; side < 2; side++) {
-      memcpy(start, kept, sizeof(double) * row);
-      z[k % sh->f] = side == 0 ? h : -h;
-      assert_true(tangent_move(&sh->tangent, start, z));
-      costs[side] = fit_cost_at(sh, m->q, m->starts);
-    }
-    z[k % sh->f] = 0;
-    memcpy(start, kept, sizeof(double) * row);
-    assert_near(m->normal.gz[k], (costs[0] - costs[1]) / (2 * h), 1e-4 * scale);
-  }
-  free(z);
-  free(kept);
+  fit_check_gradient(fit, free_states);
   carom_fit_destroy(fit);
   simulated_free(&s);
 }

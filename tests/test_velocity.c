@@ -49,7 +49,7 @@ static velocity_fit fit_of_two(const fall *f, int count, const fall *other, int 
   const uint8_t **flags = calloc((size_t)count, sizeof *flags);
   for (int i = 0; i < count; i++) {
     const fall *here = i < others ? other : f;
-    motions[i] = (motion){STATES, SIZE, DT, here->x, here->v};
+    motions[i] = (motion){STATES, SIZE, DT, here->x, here->v, NULL};
     flags[i] = here->flags;
   }
   velocity_fit fit;
@@ -135,7 +135,7 @@ static void estimates(void **state) {
       f.x[k * SIZE + 1] = 3 * t + 0.5 * GRAVITY * t * t;
       f.v[k * SIZE + 1] = 3 + GRAVITY * t;
     }
-    const motion m = {STATES, SIZE, DT, f.x, NULL};
+    const motion m = {STATES, SIZE, DT, f.x, NULL, NULL};
     velocity_estimate(&m, impacts, reach, v);
     for (int k = 0; k < STATES; k++) {
       if (k == ALONE) continue;
@@ -156,17 +156,67 @@ static void shifts(void **state) {
     const fall f = falling(after ? 0.5 : -0.5);
     const uint8_t impacts[STATES] = {0};
     double v[STATES * SIZE];
-    const motion m = {STATES, SIZE, DT, f.x, f.v};
+    const motion m = {STATES, SIZE, DT, f.x, f.v, NULL};
     assert_true(velocity_shift(&m, impacts, after, v));
     for (int i = 0; i < STATES * SIZE; i++) assert_true(fabs(v[i] - truth.v[i]) < 1e-9);
   }
 }
 
+/* ---- steps of any length --------------------------------------------------------------------- */
+
+// the fall at times whose steps are from a half to one and a half of the usual one
+static fall uneven_falling(double *t, double lag) {
+  fall f = falling(0);
+  for (int k = 0; k < STATES; k++) t[k] = k == 0 ? 7 : t[k - 1] + DT * (0.5 + (k * 7 % 11) / 10.0);
+  for (int k = 0; k < STATES; k++) {
+    const double at = t[k] - t[0], before = k > 0 ? t[k] - t[k - 1] : t[1] - t[0],
+                 after = k + 1 < STATES ? t[k + 1] - t[k] : t[k] - t[k - 1];
+    f.x[k * SIZE] = 0.5 * at;
+    f.x[k * SIZE + 1] = 4 * at + 0.5 * GRAVITY * at * at;
+    f.v[k * SIZE] = 0.5;
+    f.v[k * SIZE + 1] = 4 + GRAVITY * (at + lag * (lag < 0 ? before : after));
+  }
+  return f;
+}
+
+static void uneven_steps(void **state) {
+  (void)state;
+  double t[STATES], v[STATES * SIZE];
+  const uint8_t impacts[STATES] = {0};
+  const fall truth = uneven_falling(t, 0);
+  const motion positions = {STATES, SIZE, DT, truth.x, NULL, t};
+  for (int reach = 1; reach <= 2; reach++) {
+    velocity_estimate(&positions, impacts, reach, v);
+    for (int i = 0; i < STATES * SIZE; i++) assert_true(fabs(v[i] - truth.v[i]) < 1e-9);
+  }
+  // inner states of velocities of the step before or after; at the ends a step is not known
+  for (int after = 0; after < 2; after++) {
+    const fall f = uneven_falling(t, after ? 0.5 : -0.5);
+    const motion m = {STATES, SIZE, DT, f.x, f.v, t};
+    assert_true(velocity_shift(&m, impacts, after, v));
+    for (int i = 2 * SIZE; i < (STATES - 2) * SIZE; i++)
+      assert_true(fabs(v[i] - truth.v[i]) < 1e-9);
+  }
+  // one-sided differences of second order
+  for (int k = 2; k < STATES - 2; k++) {
+    assert_true(fabs(motion_velocity_before(&positions, k, 1) - truth.v[k * SIZE + 1]) < 1e-9);
+    assert_true(fabs(motion_velocity_after(&positions, k, 1) - truth.v[k * SIZE + 1]) < 1e-9);
+  }
+  // what free motion changes in a step is that of its neighbours, by their lengths
+  const motion whole = {STATES, SIZE, DT, truth.x, truth.v, t};
+  for (int k = 3; k < STATES - 3; k++)
+    for (int given = 0; given < 2; given++) {
+      const velocity_changes c = motion_changes(given ? &whole : &positions, k, 1);
+      assert_true(fabs(c.within - c.before) < 1e-8 && fabs(c.within - c.after) < 1e-8);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(conventions), cmocka_unit_test(impacts_do_not_tell),
-      cmocka_unit_test(many_states), cmocka_unit_test(too_few_states),
-      cmocka_unit_test(estimates),   cmocka_unit_test(shifts),
+      cmocka_unit_test(conventions),  cmocka_unit_test(impacts_do_not_tell),
+      cmocka_unit_test(many_states),  cmocka_unit_test(too_few_states),
+      cmocka_unit_test(estimates),    cmocka_unit_test(shifts),
+      cmocka_unit_test(uneven_steps),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

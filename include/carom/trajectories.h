@@ -25,10 +25,13 @@ typedef struct carom_trajectories {
   int dimension;
   double dt; /* 0 if the file does not say */
   carom_dt_source dt_from;
-  double *x;        /* [batch][state_count][point_count][dimension] */
-  double *v;        /* the same; NULL: not known */
-  int *lengths;     /* [batch] states of each, the others are not looked at; NULL: state_count */
-  double *t;        /* [state_count] times; NULL: k dt when written, absent when read */
+  double *x;    /* [batch][state_count][point_count][dimension] */
+  double *v;    /* the same; NULL: not known */
+  int *lengths; /* [batch] states of each, the others are not looked at; NULL: state_count */
+  double *t;    /* [state_count] times; NULL: k dt when written, absent when read */
+  double *
+      times; /* [batch][state_count] rising times of each trajectory, where steps are not all of the
+                       length dt, which then is their median; for fits alone. NULL: they are */
   uint8_t *contact; /* [batch][state_count] as carom_rollout_contacts; NULL: absent */
   double *u;        /* [batch][state_count - 1][control_size] controls that led to it; NULL: none */
 } carom_trajectories;

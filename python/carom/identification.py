@@ -11,10 +11,10 @@ import numpy as np
 
 from . import _engine
 from ._engine import (NULL, Watch, check, copied, error, ffi, file_lock, lib, option_text, owned, path_bytes,
-                      set_options, string)
+                      pointer, set_options, string)
 from ._types import Array
 from .data import Finding, findings_of, trajectories_of
-from .errors import CaromWarning
+from .errors import CaromWarning, DataError
 from .pose import Pose
 from .rollout import Report, report_of
 from .system import Parameters, System
@@ -130,11 +130,11 @@ class Identification:
         return len(self.estimates)
 
     def predict(self, data: Any, v: Any = None, *, dt: Optional[float] = None,
-                lengths: Any = None) -> Prediction:
+                lengths: Any = None, times: Any = None) -> Prediction:
         """Simulates motions from their first states over their whole length with the estimates: data as
-        `identify` takes it, with velocities, for instance some that was held out."""
+        `identify` takes it, for instance some that was held out."""
         found = ffi.new("carom_fit_prediction *")
-        with self._lock, _Measured(self.system, data, v, dt, lengths) as given:
+        with self._lock, _Measured(self.system, data, v, dt, lengths, times) as given:
             check(lib.carom_fit_predict(self._fit, given, found, error()))
         made = Prediction(copied(found.position, (found.count,)), copied(found.angle, (found.count,)))
         lib.carom_fit_prediction_free(found)
@@ -181,7 +181,7 @@ class Identification:
 class _Measured:
     """Motions in any of the forms that users have them, while the library reads them."""
 
-    def __init__(self, system: System, data: Any, v: Any, dt: Optional[float], lengths: Any):
+    def __init__(self, system: System, data: Any, v: Any, dt: Optional[float], lengths: Any, times: Any):
         self.held: List[Any] = []
         self.read = isinstance(data, (str, os.PathLike))
         if self.read:
@@ -190,6 +190,8 @@ class _Measured:
                 check(lib.carom_trajectories_read_measured(system._c, path_bytes(data), self.c, error()))
             if dt is not None:
                 self.c.dt, self.c.dt_from = dt, lib.CAROM_DT_OF_ATTRIBUTE
+            if times is not None:
+                raise DataError("times are those of the file; give them with arrays alone")
             return
         if isinstance(data, Pose):
             known = data.velocity is not None
@@ -197,7 +199,25 @@ class _Measured:
             v = velocity if known else v
         if isinstance(data, tuple) and len(data) == 2:
             data, v = data
+        if times is not None and dt is not None:
+            raise DataError("give dt or times: dt is the length of equal steps")
         self.c, self.held = trajectories_of(system, data, v, dt, None, lengths)
+        if times is not None:
+            self._use_times(times)
+
+    def _use_times(self, times: Any) -> None:
+        """Times of the states of all trajectories, or of each, whose steps may be of any length."""
+        shape = (self.c.batch, self.c.state_count)
+        given = np.asarray(times, float)
+        if given.shape not in (shape, shape[1:]):
+            raise DataError(f"times has shape {list(given.shape)}, must be {list(shape[1:])} or {list(shape)}")
+        each = np.ascontiguousarray(np.broadcast_to(given, shape))
+        steps = np.diff(each, axis=1)
+        steps = steps[np.isfinite(steps)]
+        if steps.size > 0 and np.median(steps) > 0:
+            self.c.dt, self.c.dt_from = float(np.median(steps)), lib.CAROM_DT_OF_TIMES
+        self.held.append(pointer(each))
+        self.c.times = self.held[-1]
 
     def __enter__(self) -> Any:
         return self.c
@@ -232,7 +252,7 @@ def _unknown_text(unknown: Unknowns) -> str:
 
 
 def identify(system: System, data: Any, unknown: Unknowns, *, v: Any = None, dt: Optional[float] = None,
-             lengths: Any = None, simulation: Optional[Mapping[str, Any]] = None,
+             lengths: Any = None, times: Any = None, simulation: Optional[Mapping[str, Any]] = None,
              progress: Optional[Callable[[int, int], Any]] = None, **options: Any) -> Identification:
     """Finds numbers of a scene, and how well they are known, from measured motions (docs/fitting.md).
 
@@ -242,6 +262,7 @@ def identify(system: System, data: Any, unknown: Unknowns, *, v: Any = None, dt:
                 {"start": 1.0, "low": 0.0, "high": 2.0, "prior": (mean, deviation), "shared": True}:
                 friction, restitution, mass, moment, gravity, stiffness, scale, shift[z], ...
     v, dt, lengths  velocities, time between states, states of each: as `Dataset.from_trajectories`
+    times       [states] or [trajectories, states], in the place of dt, where time steps are unequal
     simulation  options of the rollouts: {"contact_time": "event"}, which measured data wants
     progress    called with (done, total); False stops
     options     `carom.identification_options()`: piece, huber, position_noise, search, ...
@@ -254,7 +275,7 @@ def identify(system: System, data: Any, unknown: Unknowns, *, v: Any = None, dt:
     chosen.threads = _engine.thread_limit(chosen.threads)
     watch.attach(chosen)
     how = system._rollout_options(simulation) if simulation else NULL
-    with _Measured(system, data, v, dt, lengths) as given:
+    with _Measured(system, data, v, dt, lengths, times) as given:
         check(lib.carom_fit_create(system._c, given, _unknown_text(unknown).encode(), how, chosen, made,
                                    error()))
     fit = owned(made[0], lib.carom_fit_destroy, system._c, watch)

@@ -65,8 +65,8 @@ def test_forms_of_the_result(ball, found, tmp_path):
     truth = system.rollout(*system.sample(2), {"gravity": [0, -9.81], "restitution": 0.7}, steps=60)
     errors = found.predict(truth)
     assert errors.position.shape == (2,) and (errors.position < 1e-3).all()
-    with pytest.raises(carom.DataError, match="velocities"):
-        found.predict(truth.x)
+    # first velocities from the positions beside them
+    assert (found.predict(truth.x).position < 5e-3).all()
 
 
 def test_forms_of_data(tmp_path, bd1):
@@ -77,6 +77,23 @@ def test_forms_of_data(tmp_path, bd1):
                              threads=1)["gravity"].value
               for data in (traj, traj.x, (traj.x, traj.v), pose, tmp_path / "motion.h5")]
     assert np.allclose(values, 9.81, atol=1e-6)
+
+
+def test_unequal_steps(ball):
+    system, x = ball
+    kept = np.sort(np.random.default_rng(2).permutation(61)[:40])
+    x, t = x[:, kept], 5 + kept * 0.01
+    for times in (t, np.tile(t, (6, 1))):
+        found = carom.identify(system, x, ["gravity", "restitution"], times=times, threads=1)
+        for name, truth in (("gravity", 9.81), ("restitution", 0.7)):
+            assert abs(found[name].value - truth) < 4 * found[name].deviation < 0.02 * truth
+        assert found.predict(x, times=times).position.max() < 0.02
+    assert found.predict(x, dt=0.015).position.min() > 0.02
+    for bad, message in ((t[::-1], "do not rise"), (t[:-1], r"times has shape \[39\]")):
+        with pytest.raises(carom.DataError, match=message):
+            carom.identify(system, x, "gravity", times=bad)
+    with pytest.raises(carom.DataError, match="dt or times"):
+        carom.identify(system, x, "gravity", times=t, dt=0.01)
 
 
 def test_unknowns(bd1):

@@ -36,7 +36,7 @@ typedef struct branch_flight {
   double h, further;           /* and h' */
   arena memory, scratch;
   int D;
-  double dt; /* of a time step */
+  double dt; /* of the time step that is looked at */
 } branch_flight;
 
 /* False if memory is short; branch_flight_free is due in any case. */

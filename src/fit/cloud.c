@@ -131,8 +131,8 @@ carom_status cloud_look(cloud *c, sight see, rng *random, carom_error *error) {
   free(c->residuals);
   c->residuals = NULL;
   carom_status status =
-      forecast_init(&c->forecast, fit->system, &fit->simulation, fit->data, fit->clean, see.count,
-                    first, states, flights != NULL ? flight : NULL, see.horizon, error);
+      forecast_init(&c->forecast, fit->system, &fit->simulation, fit->data, fit->clean, fit->times,
+                    see.count, first, states, flights != NULL ? flight : NULL, see.horizon, error);
   free(order);
   if (status != CAROM_OK) return status;
   c->n = c->forecast.place[c->forecast.count];

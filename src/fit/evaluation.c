@@ -230,6 +230,8 @@ static carom_status advance(evaluation *e, int at, carom_error *error) {
   shooting *sh = e->sh;
   size_t D = (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
   rollout_use_first(sh->rollout, e->active);
+  for (int k = 0; k < e->active; k++) e->lengths[k] = shooting_step_length(sh, e->pieces[k], at);
+  rollout_use_lengths(sh->rollout, sh->times != NULL ? e->lengths : NULL);
   carom_status status = carom_rollout_run(sh->rollout, sh->theta, e->x0, e->v0, error);
   if (status != CAROM_OK) return status;
   carom_report report = carom_rollout_report(sh->rollout);
@@ -307,6 +309,7 @@ static void leave(evaluation *e, int sample) {
   memcpy(e->v0 + k * D, e->v0 + last * D, sizeof(double) * D);
   memcpy(e->r + k * m, e->r + last * m, sizeof(double) * m);
   e->pending[k] = e->pending[last];
+  e->lengths[k] = e->lengths[last];
   e->gain[k] = e->gain[last];
 }
 

@@ -31,8 +31,9 @@ typedef struct evaluation {
   bool sided; /* it may be */
   int pending
       [EVALUATION_BATCH]; /* state of the piece whose comparison waits for the next step; -1: none */
-  double gain[EVALUATION_BATCH]; /* what that state has gained by taking another side */
-  bool struck[EVALUATION_BATCH]; /* the last step had an impact */
+  double gain[EVALUATION_BATCH];    /* what that state has gained by taking another side */
+  bool struck[EVALUATION_BATCH];    /* the last step had an impact */
+  double lengths[EVALUATION_BATCH]; /* of the last step */
   double *before, *before_Y; /* [batch][2 D], [batch][columns][2 D] states before the last step */
   double *side, *side_Y;     /* [2 D], [columns][2 D] */
   double *dside;             /* [2 D] cotangent */

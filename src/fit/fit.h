@@ -12,6 +12,7 @@ struct carom_fit {
   unknown_list unknowns;
   carom_dataset found;  /* findings about the data, nothing else */
   double *data, *clean; /* [states][2 D] as measured, and put on the constraints */
+  double *times;        /* [states] of them where steps are unequal; else NULL */
   int run_count;
   int *run_first, *run_states, *run_trajectory; /* [run_count] */
   int *run_flight;                              /* [run_count] states before the first contact */

@@ -70,8 +70,10 @@ static carom_status copy_states(carom_fit *fit, const carom_trajectories *given,
   fit->run_states = size_allocate((size_t)r->run_count, sizeof(int));
   fit->run_trajectory = size_allocate((size_t)r->run_count, sizeof(int));
   fit->run_flight = size_allocate((size_t)r->run_count, sizeof(int));
+  if (given->times != NULL) fit->times = size_allocate(total, sizeof(double));
   if (fit->data == NULL || fit->clean == NULL || fit->run_first == NULL ||
-      fit->run_states == NULL || fit->run_trajectory == NULL || fit->run_flight == NULL)
+      (given->times != NULL && fit->times == NULL) || fit->run_states == NULL ||
+      fit->run_trajectory == NULL || fit->run_flight == NULL)
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for the data of a fit");
   size_t at = 0;
   offsets off = {0, 0};
@@ -83,8 +85,9 @@ static carom_status copy_states(carom_fit *fit, const carom_trajectories *given,
     fit->run_flight[i] = flight_of(r, from);
     fit->run_count = i + 1;
     for (int k = 0; k < from->states; k++, at++) {
-      size_t source =
-          ((size_t)from->trajectory * (size_t)r->states + (size_t)(from->first + k)) * D;
+      size_t state = (size_t)from->trajectory * (size_t)r->states + (size_t)(from->first + k),
+             source = state * D;
+      if (fit->times != NULL) fit->times[at] = given->times[state];
       double *y = fit->data + at * 2 * D, *clean = fit->clean + at * 2 * D;
       memcpy(y, given->x + source, sizeof(double) * D);
       memcpy(y + D, v + source, sizeof(double) * D);

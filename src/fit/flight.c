@@ -19,15 +19,16 @@ carom_status flight_check(const carom_system *system, carom_error *error) {
 }
 
 /* Least squares of r_t = a + b t for each of the first `width` numbers of a state. */
-static void fit_lines(double dt, int count, int stride, int width, const double *r, double *a,
-                      double *b) {
-  double middle = 0.5 * dt * (count - 1), square = 0;
-  for (int t = 0; t < count; t++) square += (t * dt - middle) * (t * dt - middle);
+static void fit_lines(const double *time, int count, int stride, int width, const double *r,
+                      double *a, double *b) {
+  double middle = 0, square = 0;
+  for (int t = 0; t < count; t++) middle += time[t] / count;
+  for (int t = 0; t < count; t++) square += (time[t] - middle) * (time[t] - middle);
   for (int i = 0; i < width; i++) {
     double mean = 0, slope = 0;
     for (int t = 0; t < count; t++) {
       mean += r[t * stride + i] / count;
-      slope += (t * dt - middle) * r[t * stride + i] / square;
+      slope += (time[t] - middle) * r[t * stride + i] / square;
     }
     a[i] = mean - slope * middle;
     b[i] = slope;
@@ -49,14 +50,14 @@ static void turned_off(const double *omega, double t, const double *v, double *u
 }
 
 /* Least squares of r_t = a + t J(omega t) b in space. */
-static void fit_turns(double dt, int count, int stride, const double *omega, const double *r,
-                      double *a, double *b) {
+static void fit_turns(const double *time, int count, int stride, const double *omega,
+                      const double *r, double *a, double *b) {
   double A[36] = {0}, z[6] = {0};
   for (int t = 0; t < count; t++) {
     double row[3][6] = {{0}};
     for (int k = 0; k < 3; k++) {
       double unit[3] = {k == 0, k == 1, k == 2}, u[3];
-      turned_off(omega, t * dt, unit, u);
+      turned_off(omega, time[t], unit, u);
       row[k][k] = 1;
       for (int i = 0; i < 3; i++) row[i][3 + k] = u[i];
     }
@@ -140,15 +141,15 @@ static void turn_body(int d, const double *a, const double *b, double *x, double
   }
 }
 
-void flight_correct(const measure *m, double dt, int count, int numbers, const double *residuals,
-                    double *x0, double *v0) {
+void flight_correct(const measure *m, const double *time, int count, int numbers,
+                    const double *residuals, double *x0, double *v0) {
   const carom_system *system = m->system;
   int d = system->dimension, turns = d == 2 ? 1 : 3;
   for (int index = 0; index < system->body_count; index++) {
     const body *b = &system->bodies[index];
     double at[3], slope[3], *x = x0 + b->first_point * d, *v = v0 + b->first_point * d;
     // what is measured beside the centre moves with both: the next pass sees what is left
-    fit_lines(dt, count, numbers, d, residuals, at, slope);
+    fit_lines(time, count, numbers, d, residuals, at, slope);
     for (int k = 0; k < b->point_count; k++)
       for (int i = 0; i < d; i++) {
         x[k * d + i] -= m->scale * at[i];
@@ -157,11 +158,11 @@ void flight_correct(const measure *m, double dt, int count, int numbers, const d
     residuals += d;
     if (!b->rigid) continue;
     if (d == 2) {
-      fit_lines(dt, count, numbers, 1, residuals, at, slope);
+      fit_lines(time, count, numbers, 1, residuals, at, slope);
     } else {
       double omega[3];
       rate_of(x, v, omega);
-      fit_turns(dt, count, numbers, omega, residuals, at, slope);
+      fit_turns(time, count, numbers, omega, residuals, at, slope);
     }
     turn_body(d, at, slope, x, v);
     residuals += turns;

@@ -19,10 +19,10 @@ enum {
   LEAST_FLIGHT = 4   /* states: fewer tell a first state no better than its own measurement */
 };
 
-/* Takes off the first state (x0, v0) of all bodies what the residuals [count][numbers] of a flight ask for: of
- * each body its place and, if it is rigid, its turn, as forecast_run has them. */
-void flight_correct(const measure *m, double dt, int count, int numbers, const double *residuals,
-                    double *x0, double *v0);
+/* Takes off the first state (x0, v0) of all bodies what the residuals [count][numbers] of a flight, `time` [count]
+ * after it, ask for: of each body its place and, if it is rigid, its turn, as forecast_run has them. */
+void flight_correct(const measure *m, const double *time, int count, int numbers,
+                    const double *residuals, double *x0, double *v0);
 
 /* CAROM_INVALID_ARGUMENT where bodies are held by joints or springs: they do not fly. */
 carom_status flight_check(const carom_system *system, carom_error *error);

@@ -8,6 +8,7 @@
 #include "base/size.h"
 #include "base/vector.h"
 #include "fit/flight.h"
+#include "rollout/rollout.h"
 #include "system/system.h"
 
 enum { BATCH = 16 /* trajectories that are simulated together */ };
@@ -26,7 +27,7 @@ static void sort_by_length(forecast *f) {
 static bool reserve(forecast *f, int count, int longest) {
   size_t D = (size_t)f->system->coordinate_count;
   size_t motion = size_multiply(size_multiply(BATCH, (size_t)longest), D);
-  f->first = size_allocate_zero(5 * (size_t)count + 1, sizeof(int));
+  f->first = size_allocate_zero(6 * (size_t)count + 1, sizeof(int));
   f->place = size_allocate_zero((size_t)count + 1, sizeof(size_t));
   f->x0 = size_allocate(2 * BATCH * D + 4 * D + (size_t)f->measure.count, sizeof(double));
   f->x = size_allocate(size_multiply(2, motion), sizeof(double));
@@ -35,6 +36,7 @@ static bool reserve(forecast *f, int count, int longest) {
   f->source = f->states + count;
   f->order = f->source + count;
   f->flight = f->order + count;
+  f->known = f->flight + count;
   f->v0 = f->x0 + BATCH * D;
   f->state = f->v0 + BATCH * D;
   f->y = f->state + 2 * D;
@@ -45,9 +47,10 @@ static bool reserve(forecast *f, int count, int longest) {
 
 carom_status forecast_init(forecast *f, const carom_system *system,
                            const carom_rollout_options *simulation, const double *data,
-                           const double *clean, int count, const int *first, const int *states,
-                           const int *flight, int horizon, carom_error *error) {
-  *f = (forecast){.system = system, .simulation = *simulation, .data = data, .clean = clean};
+                           const double *clean, const double *times, int count, const int *first,
+                           const int *states, const int *flight, int horizon, carom_error *error) {
+  *f = (forecast){
+      .system = system, .simulation = *simulation, .data = data, .clean = clean, .times = times};
   int longest = 2;
   for (int i = 0; i < count; i++) {
     int length = horizon > 0 && states[i] > horizon ? horizon : states[i];
@@ -62,6 +65,7 @@ carom_status forecast_init(forecast *f, const carom_system *system,
     if (states[i] < 2) continue;
     f->first[f->count] = first[i];
     f->states[f->count] = horizon > 0 && states[i] > horizon ? horizon : states[i];
+    f->known[f->count] = states[i];
     f->source[f->count] = i;
     f->flight[f->count] = flight != NULL && flight[i] >= LEAST_FLIGHT ? flight[i] : 0;
     f->place[f->count + 1] =
@@ -71,9 +75,12 @@ carom_status forecast_init(forecast *f, const carom_system *system,
   if (f->count == 0)
     return error_set(error, CAROM_INVALID_DATA, "no trajectory to predict has two states");
   sort_by_length(f);
-  f->flown = size_allocate((size_t)longest * (size_t)f->numbers, sizeof(double));
+  f->flown = size_allocate((size_t)longest * (size_t)(f->numbers + 1), sizeof(double));
   f->touched = size_allocate(size_multiply(BATCH, (size_t)longest), 1);
-  if (f->flown == NULL || f->touched == NULL)
+  if (times != NULL)
+    f->lengths = size_allocate(size_multiply(BATCH, (size_t)longest), sizeof(double));
+  f->since = f->flown != NULL ? f->flown + (size_t)longest * (size_t)f->numbers : NULL;
+  if (f->flown == NULL || f->touched == NULL || (times != NULL && f->lengths == NULL))
     return error_set(error, CAROM_OUT_OF_MEMORY, "no memory for predictions");
   return CAROM_OK;
 }
@@ -86,6 +93,7 @@ void forecast_free(forecast *f) {
   free(f->x);
   free(f->flown);
   free(f->touched);
+  free(f->lengths);
 }
 
 /* Places and turns of a state beside the measured one. */
@@ -108,12 +116,21 @@ static void compare(forecast *f, const double *x, const double *y, double *resid
   }
 }
 
-static carom_status simulate(forecast *f, const double *theta, int count, int states,
+/* Trajectories begin, begin + 1, ... of the order, all as long as the longest: what goes beyond the measured times of one is
+ * not looked at. */
+static carom_status simulate(forecast *f, const double *theta, int begin, int count, int states,
                              carom_error *error) {
+  for (int k = 0; f->times != NULL && k < count; k++) {
+    const int i = f->order[begin + k], own = f->known[i];
+    const double *t = f->times + f->first[i];
+    for (int step = 0; step < states - 1; step++)
+      f->lengths[(size_t)k * (size_t)(states - 1) + (size_t)step] =
+          step + 1 < own ? t[step + 1] - t[step] : f->simulation.dt;
+  }
   f->simulation.steps = states - 1;
   f->simulation.shard_size = 1;
-  return carom_system_simulate(f->system, &f->simulation, theta, count, f->x0, f->v0, f->x, f->v,
-                               f->touched, NULL, error);
+  return rollout_simulate(f->system, &f->simulation, f->lengths, theta, count, f->x0, f->v0, f->x,
+                          f->v, f->touched, NULL, error);
 }
 
 /* Corrects the first states of a batch by their flights. */
@@ -124,7 +141,7 @@ static carom_status follow_flight(forecast *f, const double *theta, int begin, i
   for (int k = 0; k < count; k++)
     if (f->flight[f->order[begin + k]] > states) states = f->flight[f->order[begin + k]];
   if (states == 0) return CAROM_OK;
-  carom_status status = simulate(f, theta, count, states, error);
+  carom_status status = simulate(f, theta, begin, count, states, error);
   for (int k = 0; k < count && status == CAROM_OK; k++) {
     // what flew, and is predicted to
     int i = f->order[begin + k], n = 0;
@@ -134,7 +151,10 @@ static carom_status follow_flight(forecast *f, const double *theta, int begin, i
       compare(f, f->x + ((size_t)k * (size_t)states + (size_t)t) * D,
               f->data + ((size_t)f->first[i] + (size_t)t) * 2 * D,
               f->flown + (size_t)t * (size_t)f->numbers);
-    flight_correct(&f->measure, f->simulation.dt, n, f->numbers, f->flown, f->x0 + (size_t)k * D,
+    for (int t = 0; t < n; t++)
+      f->since[t] = f->times != NULL ? f->times[f->first[i] + t] - f->times[f->first[i]]
+                                     : t * f->simulation.dt;
+    flight_correct(&f->measure, f->since, n, f->numbers, f->flown, f->x0 + (size_t)k * D,
                    f->v0 + (size_t)k * D);
   }
   return status;
@@ -154,7 +174,7 @@ static carom_status run_batch(forecast *f, const double *theta, int begin, int c
   for (int pass = 0; pass < FLIGHT_PASSES && status == CAROM_OK; pass++)
     status = follow_flight(f, theta, begin, count, error);
   if (status != CAROM_OK) return status;
-  status = simulate(f, theta, count, states, error);
+  status = simulate(f, theta, begin, count, states, error);
   for (int k = 0; k < count && status == CAROM_OK; k++) {
     int i = f->order[begin + k];
     for (int t = 1; t < f->states[i]; t++)

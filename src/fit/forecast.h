@@ -10,8 +10,10 @@ typedef struct forecast {
   carom_rollout_options simulation;
   measure measure;
   const double *data, *clean; /* [states][2 D] as measured, and what motion begins with */
+  const double *times;        /* [states]; NULL: simulation.dt apart */
   int count;                  /* trajectories of at least two states */
   int *first, *states;        /* [count] in the data; cut to the horizon */
+  int *known;                 /* [count] states that were measured */
   int *source;                /* [count] their numbers among those given */
   int *order;                 /* [count] by length */
   int *
@@ -19,18 +21,20 @@ typedef struct forecast {
   size_t *place;           /* [count + 1] of the numbers of a trajectory among the residuals */
   int numbers;             /* of one state: places and turns of its bodies */
   double *x0, *v0, *x, *v; /* scratch of a batch */
+  double *lengths;         /* [samples][steps] of it, where there are times */
   double *state, *y, *r;
   double *flown;    /* residuals of one flight */
+  double *since;    /* times of its states since the first */
   uint8_t *touched; /* of a batch: states that a contact led to */
 } forecast;
 
-/* Of the `count` trajectories that begin at `first` of the data and have `states`, at most `horizon` of each
+/* Of the `count` trajectories that begin at `first` of the data, which was measured at `times` (NULL: simulation->dt apart), and have `states`, at most `horizon` of each
  * (0: all), `flight` of them before the first contact (NULL: first states are as measured). forecast_free is due
  * in any case. */
 carom_status forecast_init(forecast *f, const carom_system *system,
                            const carom_rollout_options *simulation, const double *data,
-                           const double *clean, int count, const int *first, const int *states,
-                           const int *flight, int horizon, carom_error *error);
+                           const double *clean, const double *times, int count, const int *first,
+                           const int *states, const int *flight, int horizon, carom_error *error);
 void forecast_free(forecast *f);
 
 /* Residuals [place[count]] of states 1, 2, ... of all trajectories: for each body its place (`dimension`

@@ -22,9 +22,9 @@ static int first_runs(carom_fit *loaded) {
 
 static carom_status predict_all(const carom_fit *fit, carom_fit *loaded, forecast *f,
                                 carom_fit_prediction *p, carom_error *error) {
-  carom_status status = forecast_init(f, fit->system, &fit->simulation, loaded->data, loaded->clean,
-                                      first_runs(loaded), loaded->run_first, loaded->run_states,
-                                      fit_flights(loaded), 0, error);
+  carom_status status = forecast_init(
+      f, fit->system, &loaded->simulation, loaded->data, loaded->clean, loaded->times,
+      first_runs(loaded), loaded->run_first, loaded->run_states, fit_flights(loaded), 0, error);
   if (status != CAROM_OK) return status;
   measure_as(&f->measure, &fit->shooting.measure);
   double *residuals = size_allocate(f->place[f->count], sizeof(double));
@@ -50,6 +50,7 @@ static carom_status load_and_predict(const carom_fit *fit, const carom_trajector
   if (data.dt <= 0) data.dt = fit->simulation.dt;
   carom_fit loaded = {
       .system = fit->system, .options = fit->options, .simulation = fit->simulation};
+  loaded.simulation.dt = data.dt;
   loaded.options.project = true; // how far off they are was a question for those fitted
   forecast f = {0};
   carom_status status = fit_load_data(&loaded, &data, error);
@@ -58,6 +59,7 @@ static carom_status load_and_predict(const carom_fit *fit, const carom_trajector
   free(loaded.found.findings);
   free(loaded.data);
   free(loaded.clean);
+  free(loaded.times);
   free(loaded.run_first);
   free(loaded.run_states);
   free(loaded.run_trajectory);
@@ -75,11 +77,12 @@ carom_status carom_fit_predict(const carom_fit *fit, const carom_trajectories *t
   const carom_system *s = fit->system;
   if (!fit->has_result)
     return error_set(error, CAROM_INVALID_ARGUMENT, "the fit has not been run; call carom_fit_run");
-  if (t->batch < 1 || t->state_count < 2 || t->x == NULL || t->v == NULL ||
-      t->point_count != s->point_count || t->dimension != s->dimension)
-    return error_set(error, CAROM_INVALID_DATA,
-                     "trajectories to predict need positions and velocities of the scene's points, "
-                     "in two states at least");
+  if (t->batch < 1 || t->state_count < 2 || t->x == NULL || t->point_count != s->point_count ||
+      t->dimension != s->dimension)
+    return error_set(
+        error, CAROM_INVALID_DATA,
+        "trajectories to predict need positions of the scene's points, in two states at "
+        "least");
   carom_status status = load_and_predict(fit, t, prediction, error);
   if (status != CAROM_OK) {
     carom_fit_prediction_free(prediction);

@@ -214,6 +214,13 @@ void shooting_free(shooting *sh) {
   free(sh->work);
 }
 
+double shooting_step_length(const shooting *sh, int index, int at) {
+  const piece *p = &sh->pieces[index];
+  const int state = p->first + at;
+  if (sh->times == NULL || state >= sh->run_first[p->run] + sh->run_states[p->run]) return sh->dt;
+  return sh->times[state] - sh->times[state - 1];
+}
+
 double shooting_join_cost(shooting *sh, const double *end, const double *start) {
   double cost = 0, *r = sh->joining;
   measure_residual(&sh->plain, end, start, r);

@@ -64,6 +64,7 @@ typedef struct shooting {
   double dt;
 
   const double *data, *clean; /* [states][2 D] as measured, and put on the constraints */
+  const double *times;        /* [states] of them, rising in a run; NULL: dt apart */
   int run_count, piece_count;
   const int *run_first, *run_states; /* [run_count] */
   piece *pieces;
@@ -125,6 +126,9 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
  * cannot be computed. */
 carom_status shooting_try(shooting *sh, const double *q, const double *starts, const int *subset,
                           int subset_count, const double *ceiling, bool *there, carom_error *error);
+
+/* Length of the time step of a piece that leads to its state `at`; behind the last state of its run dt. */
+double shooting_step_length(const shooting *sh, int index, int at);
 
 /* The cost of a join between the end of a piece and the first state of the next one. */
 double shooting_join_cost(shooting *sh, const double *end, const double *start);

@@ -23,6 +23,7 @@ static carom_status differentiate_side(evaluation *e, int sample, branch_side si
   size_t D = (size_t)sh->D, row = 2 * D, f = (size_t)sh->f, p = (size_t)sh->p;
   const double *start = e->before + (size_t)sample * row;
   double *L = e->L + (size_t)sample * f * row;
+  rollout_use_lengths(sh->one, sh->times != NULL ? &e->lengths[sample] : NULL);
   carom_status status = carom_rollout_run(sh->one, sh->theta, start, start + D, error);
   if (status != CAROM_OK) return status;
   branch_state(&sh->flight, sh->one, 0, side, impact, e->side);
@@ -73,6 +74,7 @@ carom_status sides_consider(evaluation *e, int sample, branch_side side, carom_e
       sh->data + (size_t)(sh->pieces[e->pieces[sample]].first + e->pending[sample]) * row;
   double *r = e->r + (size_t)sample * m;
   for (int unit = 0; unit < units; unit++) sh->taken[unit] = -1;
+  sh->flight.dt = e->lengths[sample];
   for (int k = 0; k < impacts; k++) {
     branch_state(&sh->flight, sh->rollout, sample, side, k, e->side);
     measure_residual(&sh->measure, e->side, y, e->other_r);

@@ -6,10 +6,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static carom_status write_times(h5_writer *writer, const carom_trajectories *data,
                                 carom_error *error) {
-  const h5_axis axis = {"states", data->state_count};
+  const h5_axis axes[] = {{"samples", data->batch}, {"states", data->state_count}}, axis = axes[1];
+  if (data->times != NULL) return h5_write_doubles(writer, "t", 2, axes, data->times, error);
   if (data->t != NULL) return h5_write_doubles(writer, "t", 1, &axis, data->t, error);
   if (data->dt == 0) return CAROM_OK; // not known
   double *t = size_allocate((size_t)data->state_count, sizeof(double));
@@ -105,34 +107,117 @@ static int worst_step(const double *t, int state_count, double mean) {
   return worst;
 }
 
-static carom_status check_times(const h5_reader *reader, const carom_trajectories *data,
-                                double mean, carom_error *error) {
-  const char *path = h5_reader_path(reader);
+static carom_status check_rising(const h5_reader *reader, const carom_trajectories *data,
+                                 carom_error *error) {
   const double *t = data->t;
   for (int k = 0; k < data->state_count - 1; k++) {
     if (t[k + 1] > t[k]) continue;
     return error_set(error, CAROM_INVALID_DATA,
-                     "%s: the times /t do not rise: /t[%d] is %.9g and /t[%d] is %.9g", path, k,
-                     t[k], k + 1, t[k + 1]);
+                     "%s: the times /t do not rise: /t[%d] is %.9g and /t[%d] is %.9g",
+                     h5_reader_path(reader), k, t[k], k + 1, t[k + 1]);
   }
-  const int worst = worst_step(t, data->state_count, mean);
-  const double step = t[worst + 1] - t[worst];
-  if (fabs(step - mean) <= TIME_JITTER * mean) return CAROM_OK;
+  return CAROM_OK;
+}
+
+// are the times, which rise, all of one step?
+static bool is_even(const carom_trajectories *data, double mean, int *worst) {
+  *worst = worst_step(data->t, data->state_count, mean);
+  return fabs(data->t[*worst + 1] - data->t[*worst] - mean) <= TIME_JITTER * mean;
+}
+
+static carom_status refuse_uneven(const h5_reader *reader, const carom_trajectories *data,
+                                  double mean, int worst, carom_error *error) {
   return error_set(error, CAROM_INVALID_DATA,
                    "%s: the times /t are not evenly spaced: from /t[%d] to /t[%d] it is %.6g, on "
                    "average %.6g (%g %% more or less is taken); resample the trajectories to equal "
-                   "time steps",
-                   path, worst, worst + 1, step, mean, 100.0 * TIME_JITTER);
+                   "time steps, or fit them (carom fit takes such)",
+                   h5_reader_path(reader), worst, worst + 1, data->t[worst + 1] - data->t[worst],
+                   mean, 100.0 * TIME_JITTER);
+}
+
+/* ---- steps of any length ---- */
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static int length_of(const carom_trajectories *data, int sample) {
+  return data->lengths != NULL ? data->lengths[sample] : data->state_count;
+}
+
+// data->times rise; the median of their steps becomes dt, which it has to be about where there is one
+static carom_status check_own_times(const h5_reader *reader, carom_trajectories *data,
+                                    carom_error *error) {
+  const char *path = h5_reader_path(reader);
+  const size_t states = (size_t)data->state_count;
+  double *steps = size_allocate(size_multiply((size_t)data->batch, states), sizeof(double));
+  if (steps == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  carom_status status = CAROM_OK;
+  size_t count = 0;
+  for (int i = 0; i < data->batch && status == CAROM_OK; i++) {
+    const double *t = data->times + (size_t)i * states;
+    for (int k = 1; k < length_of(data, i) && status == CAROM_OK; k++) {
+      steps[count++] = t[k] - t[k - 1];
+      if (!(isfinite(t[k - 1]) && isfinite(t[k]) && t[k] > t[k - 1]))
+        status = error_set(error, CAROM_INVALID_DATA,
+                           "%s: the times /t of trajectory %d do not rise: that of state %d is "
+                           "%.9g, of state %d %.9g",
+                           path, i, k - 1, t[k - 1], k, t[k]);
+    }
+  }
+  if (status == CAROM_OK && count > 0) {
+    qsort(steps, count, sizeof(double), by_size);
+    const double median = steps[(count - 1) / 2];
+    if (data->dt > 0 && !(fabs(data->dt - median) <= 0.5 * median))
+      status = error_set(error, CAROM_INVALID_DATA,
+                         "%s: the attribute dt is %.9g, but the times /t are %.9g apart (median); "
+                         "correct one of them or leave it out",
+                         path, data->dt, median);
+    data->dt = median;
+    data->dt_from = CAROM_DT_OF_TIMES;
+  }
+  free(steps);
+  return status;
+}
+
+// the same uneven times for all trajectories
+static carom_status share_times(const h5_reader *reader, carom_trajectories *data,
+                                carom_error *error) {
+  const size_t states = (size_t)data->state_count;
+  data->times = size_allocate(size_multiply((size_t)data->batch, states), sizeof(double));
+  if (data->times == NULL) return error_set(error, CAROM_OUT_OF_MEMORY, "out of memory");
+  for (int i = 0; i < data->batch; i++)
+    memcpy(data->times + (size_t)i * states, data->t, sizeof(double) * states);
+  free(data->t);
+  data->t = NULL;
+  return check_own_times(reader, data, error);
+}
+
+static carom_status read_own_times(h5_reader *reader, bool partial, carom_trajectories *data,
+                                   carom_error *error) {
+  h5_axis axes[] = {{"samples", data->batch}, {"states", data->state_count}};
+  if (!partial)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "%s: each trajectory has times of its own (/t), steps are unequal; resample "
+                     "the trajectories to equal time steps, or fit them (carom fit takes such)",
+                     h5_reader_path(reader));
+  carom_status status = h5_read_any_doubles(reader, "t", 2, axes, &data->times, error);
+  return status == CAROM_OK ? check_own_times(reader, data, error) : status;
 }
 
 // the step that the times /t have, which must be that of the attribute where there are both
-static carom_status compare_times(const h5_reader *reader, carom_trajectories *data,
+static carom_status compare_times(const h5_reader *reader, bool partial, carom_trajectories *data,
                                   carom_error *error) {
   const int last = data->state_count - 1;
+  int worst;
   if (data->t == NULL || last < 1) return CAROM_OK;
   const double mean = (data->t[last] - data->t[0]) / last;
-  carom_status status = check_times(reader, data, mean, error);
+  carom_status status = check_rising(reader, data, error);
   if (status != CAROM_OK) return status;
+  if (!is_even(data, mean, &worst))
+    return partial ? share_times(reader, data, error)
+                   : refuse_uneven(reader, data, mean, worst, error);
   if (data->dt_from == CAROM_DT_OF_SCENE) {
     data->dt = mean;
     data->dt_from = CAROM_DT_OF_TIMES;
@@ -147,14 +232,16 @@ static carom_status compare_times(const h5_reader *reader, carom_trajectories *d
 /* ---- reading ---- */
 
 // /t, /contact, /u and dt, where they are there
-static carom_status read_optional(h5_reader *reader, const carom_system *system,
+static carom_status read_optional(h5_reader *reader, const carom_system *system, bool partial,
                                   carom_trajectories *data, carom_error *error) {
   h5_axis axes[] = {{"samples", data->batch}, {"states", data->state_count}};
   carom_status status = read_time_step(reader, data, error);
-  if (status == CAROM_OK && h5_has_dataset(reader, "t")) {
+  if (status == CAROM_OK && h5_dataset_rank(reader, "t") == 2) {
+    status = read_own_times(reader, partial, data, error);
+  } else if (status == CAROM_OK && h5_has_dataset(reader, "t")) {
     status = h5_read_doubles(reader, "t", 1, axes + 1, &data->t, error);
   }
-  if (status == CAROM_OK) status = compare_times(reader, data, error);
+  if (status == CAROM_OK) status = compare_times(reader, partial, data, error);
   if (status == CAROM_OK && h5_has_dataset(reader, "contact")) {
     status = h5_read_flags(reader, "contact", 2, axes, &data->contact, error);
   }
@@ -231,7 +318,7 @@ static carom_status read_all(h5_reader *reader, const carom_system *system, bool
   const carom_system_info info = carom_system_describe(system);
   *data = (carom_trajectories){.point_count = info.point_count, .dimension = info.dimension};
   carom_status status = read_states(reader, partial, data, error);
-  if (status == CAROM_OK) status = read_optional(reader, system, data, error);
+  if (status == CAROM_OK) status = read_optional(reader, system, partial, data, error);
   if (status == CAROM_OK && partial) status = refuse_controls(reader, &info, data, error);
   if (status != CAROM_OK) carom_trajectories_free(data);
   return status;
@@ -289,6 +376,7 @@ void carom_trajectories_free(carom_trajectories *data) {
   free(data->x);
   free(data->v);
   free(data->t);
+  free(data->times);
   free(data->lengths);
   free(data->contact);
   free(data->u);

@@ -2,7 +2,7 @@
  *
  *   /x        float64 [N][T][n][d]   positions; N samples, T states (time steps + 1), n points,
  *   /v        float64 [N][T][n][d]   velocities                             d coordinates
- *   /t        float64 [T]            times of the states
+ *   /t        float64 [T]            times of the states, or [N][T] those of each sample (see below)
  *   /contact  uint8   [N][T]         1 where a contact acted at the end of the step that led here
  *   /length   integer [N]            states of each sample, where they are not all T
  *   /u        float64 [N][T - 1][c]  controls of each time step, where there were some; c numbers of all
@@ -19,8 +19,8 @@
  *
  * The time step is the attribute dt, one positive number; where there is none, the mean distance of
  * the times /t. Times must rise, each step within TIME_JITTER of their mean, and the mean within
- * TIME_DRIFT of dt: the states of a trajectory are equally spaced, and whoever has others must
- * resample them. */
+ * TIME_DRIFT of dt: the states of a trajectory are equally spaced. Fits alone take others too: times of any steps,
+ * for all samples or each, which rise; dt, where there is one, is about their median step. */
 #ifndef CAROM_IO_TRAJECTORY_FILE_H
 #define CAROM_IO_TRAJECTORY_FILE_H
 

@@ -133,8 +133,8 @@ carom_status trajectories_check(const carom_system *system, const char *what, in
 
 static motion chunk_motion(const carom_system *system, const carom_chunks *chunks, int index) {
   const size_t at = (size_t)index * (size_t)chunks->states * (size_t)system->coordinate_count;
-  return (motion){chunks->states, system->coordinate_count, chunks->dt, chunks->x + at,
-                  chunks->v + at};
+  return (motion){chunks->states, system->coordinate_count, chunks->dt,
+                  chunks->x + at, chunks->v + at,           NULL};
 }
 
 carom_status contacts_find(const carom_system *system, carom_chunks *chunks, carom_error *error) {

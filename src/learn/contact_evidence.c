@@ -26,7 +26,7 @@ enum { MOST_SAMPLES = 4000 };
 /* Untied bodies fall alike, or it is not known how: deviation by the mean. */
 static const double UNIFORM = 0.25;
 
-/* How a body falls where nothing is near, in one step. */
+/* How a body falls where nothing is near, in one step of the usual length. */
 typedef struct free_fall {
   int samples; /* 0: not known */
   double change[MAX_DIMENSION];
@@ -168,7 +168,7 @@ static bool list_near(contact_evidence *e, const motion *m, int k) {
                                 surface_speed(e, e->step[VELOCITY_AFTER]));
   bool enough_memory = true;
   for (int i = 0; i < 2 && enough_memory; i++) {
-    e->near[i].margin = speed * m->dt;
+    e->near[i].margin = speed * motion_time(m, k - 1, k);
     enough_memory =
         collision_detect(e->system, m->x + (size_t)(k - 1 + i) * (size_t)m->size, &e->near[i]);
   }
@@ -183,7 +183,8 @@ static bool list_flights(contact_evidence *e, const motion *m, int k) {
     const double *from = m->x + (size_t)(k - 1 + i) * (size_t)m->size;
     const double *v = e->step[VELOCITY_BEFORE + i], *change = e->step[CHANGE_FREE];
     double *flown = e->step[FLOWN_FORWARD + i], sign = i == 0 ? 1 : -1;
-    for (int c = 0; c < m->size; c++) flown[c] = from[c] + m->dt * (sign * v[c] + 0.5 * change[c]);
+    const double dt = motion_time(m, k - 1, k);
+    for (int c = 0; c < m->size; c++) flown[c] = from[c] + dt * (sign * v[c] + 0.5 * change[c]);
     enough_memory = collision_detect(e->system, flown, &e->flight[i]);
   }
   return enough_memory;
@@ -204,8 +205,8 @@ static const contact_id *same_contact(const carom_system *s, const contact_list 
 
 /* A possible contact before [0] and after [1] a step. */
 typedef struct passage {
-  contact_id id; /* as it is after */
-  double dt;
+  contact_id id;      /* as it is after */
+  double dt, shorter; /* length of the step; by the usual one */
   double gap[2], rate[2];
   double change; /* of the rate, by the change of velocity alone */
   double free;   /* what free motion explains of it */
@@ -240,7 +241,8 @@ static passage passage_of(contact_evidence *e, const motion *m, int k, const con
                           const contact_id *after) {
   const carom_system *s = e->system;
   const contact_id *ids[2] = {before, after};
-  passage p = {.id = *after, .dt = m->dt};
+  const double dt = motion_time(m, k - 1, k);
+  passage p = {.id = *after, .dt = dt, .shorter = dt / m->dt};
   velocity_changes changes;
   arena_mark mark = arena_save(&e->memory);
   for (int i = 0; i < 2; i++) {
@@ -320,7 +322,7 @@ static bool add_fall(const contact_evidence *e, const passage *p, int body_index
   const int first = s->bodies[body_index].first_point * s->dimension;
   if (f->samples == 0) return false;
   for (int i = 0; i < s->dimension; i++) {
-    *fall += sign * p->normal[i] * f->change[i];
+    *fall += sign * p->normal[i] * p->shorter * f->change[i];
     *change += sign * p->normal[i] * e->step[CHANGE_WITHIN][first + i];
   }
   return true;
@@ -509,14 +511,16 @@ static double *samples_of(const contact_evidence *e, const fall_samples *samples
   return samples->values + ((size_t)body_index * rows + (size_t)row) * (size_t)samples->most;
 }
 
-static void sample_body(contact_evidence *e, int body_index, const fall_samples *samples) {
+// `longer`: the usual step by the one that has been looked at
+static void sample_body(contact_evidence *e, int body_index, double longer,
+                        const fall_samples *samples) {
   const carom_system *s = e->system;
   free_fall *f = &e->falls[body_index];
   if (e->busy[body_index] || f->samples == samples->most || !untied(s, body_index)) return;
   const int first = s->bodies[body_index].first_point * s->dimension;
   double square = 0;
   for (int i = 0; i < s->dimension; i++) {
-    samples_of(e, samples, body_index, i)[f->samples] = e->step[CHANGE_WITHIN][first + i];
+    samples_of(e, samples, body_index, i)[f->samples] = longer * e->step[CHANGE_WITHIN][first + i];
     square += e->step[VELOCITY_AFTER][first + i] * e->step[VELOCITY_AFTER][first + i];
   }
   samples_of(e, samples, body_index, s->dimension)[f->samples++] = sqrt(square);
@@ -533,7 +537,8 @@ static bool sample_falls(contact_evidence *e, int count, const motion *motions,
       if (!list_near(e, &motions[i], k)) return false;
       memset(e->busy, 0, sizeof(bool) * (size_t)e->system->body_count);
       for (int side = 0; side < 2; side++) mark_busy(e, &e->near[side]);
-      for (int b = 0; b < e->system->body_count; b++) sample_body(e, b, samples);
+      const double longer = motions[i].dt / motion_time(&motions[i], k - 1, k);
+      for (int b = 0; b < e->system->body_count; b++) sample_body(e, b, longer, samples);
     }
   }
   return true;

@@ -268,6 +268,10 @@ static carom_status check_arguments(const carom_system *system,
   if (!(given->dt > 0) || !isfinite(given->dt))
     return error_set(error, CAROM_INVALID_ARGUMENT, "the time step is %g, must be positive",
                      given->dt);
+  if (given->times != NULL)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "time steps of the trajectories are unequal, chunks have equal ones: resample "
+                     "the trajectories to equal time steps, or fit them (carom fit takes such)");
   if (given->batch < 1)
     return error_set(error, CAROM_INVALID_DATA, "there are no trajectories to learn from");
   if (given->state_count < options->chunk)

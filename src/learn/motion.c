@@ -7,6 +7,10 @@ static double at(const motion *m, int k, int coordinate) {
   return m->x[(size_t)k * (size_t)m->size + (size_t)coordinate];
 }
 
+double motion_time(const motion *m, int k, int to) {
+  return m->t != NULL ? m->t[to] - m->t[k] : (to - k) * m->dt;
+}
+
 static double given(const motion *m, int k, int coordinate) {
   return m->v[(size_t)k * (size_t)m->size + (size_t)coordinate];
 }
@@ -15,11 +19,12 @@ static double given(const motion *m, int k, int coordinate) {
 static double one_sided(const motion *m, int k, int side, int coordinate) {
   int near = k + side, far = k + 2 * side;
   if (near < 0 || near >= m->states) return NAN;
-  double first = (at(m, near, coordinate) - at(m, k, coordinate)) / (side * m->dt);
+  double first = (at(m, near, coordinate) - at(m, k, coordinate)) / motion_time(m, k, near);
   if (far < 0 || far >= m->states) return first;
-  // (-3 x_0 + 4 x_1 - x_2) / 2
-  double second = (at(m, far, coordinate) - at(m, near, coordinate)) / (side * m->dt);
-  return 1.5 * first - 0.5 * second;
+  // the parabola's slope: of equal steps (-3 x_0 + 4 x_1 - x_2) / 2
+  double second = (at(m, far, coordinate) - at(m, near, coordinate)) / motion_time(m, near, far);
+  double beyond = motion_time(m, k, near) / motion_time(m, k, far);
+  return (1 + beyond) * first - beyond * second;
 }
 
 static double velocity_on(const motion *m, int k, int side, int coordinate) {
@@ -43,16 +48,27 @@ static double change_at(const motion *m, int k, int middle, int coordinate) {
     return given(m, k, coordinate) - given(m, k - 1, coordinate);
   }
   if (middle < 1 || middle + 1 >= m->states) return NAN;
-  return (at(m, middle - 1, coordinate) - 2 * at(m, middle, coordinate) +
-          at(m, middle + 1, coordinate)) /
-         m->dt;
+  const double x = at(m, middle, coordinate), before = at(m, middle - 1, coordinate),
+               after = at(m, middle + 1, coordinate);
+  if (m->t == NULL) return (before - 2 * x + after) / m->dt;
+  const double span = 0.5 * motion_time(m, middle - 1, middle + 1);
+  return ((after - x) / motion_time(m, middle, middle + 1) -
+          (x - before) / motion_time(m, middle - 1, middle)) /
+         span * motion_time(m, k - 1, k);
+}
+
+// the change of the step that leads to state `of`, for a step as long as that to state k
+static double scaled_change(const motion *m, int of, int middle, int k, int coordinate) {
+  const double change = change_at(m, of, middle, coordinate);
+  if (m->t == NULL || isnan(change)) return change;
+  return change * motion_time(m, k - 1, k) / motion_time(m, of - 1, of);
 }
 
 velocity_changes motion_changes(const motion *m, int k, int coordinate) {
-  return (velocity_changes){.before = change_at(m, k - 1, k - 2, coordinate),
+  return (velocity_changes){.before = scaled_change(m, k - 1, k - 2, k, coordinate),
                             .within = motion_velocity_after(m, k, coordinate) -
                                       motion_velocity_before(m, k - 1, coordinate),
-                            .after = change_at(m, k + 1, k + 1, coordinate)};
+                            .after = scaled_change(m, k + 1, k + 1, k, coordinate)};
 }
 
 /* What a change between two others would be without a contact: the smaller of both where they agree in
@@ -93,7 +109,7 @@ static double velocity_scatter(const motion *m, int k, int coordinate) {
 static double position_scatter(const motion *m, int k, int coordinate) {
   double mean = 0.5 * (motion_velocity_before(m, k - 1, coordinate) +
                        motion_velocity_after(m, k, coordinate));
-  return fabs(at(m, k, coordinate) - at(m, k - 1, coordinate) - mean * m->dt);
+  return fabs(at(m, k, coordinate) - at(m, k - 1, coordinate) - mean * motion_time(m, k - 1, k));
 }
 
 static double scatter_of(int count, const motion *motions, int coordinate, double *samples,

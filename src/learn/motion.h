@@ -15,15 +15,19 @@ typedef struct motion {
   double dt;
   const double *x; /* [states][size] */
   const double *v; /* the same; NULL if there are none */
+  const double *t; /* [states] times where they are not dt apart; NULL: they are */
 } motion;
+
+/* Time from state k to state `to`; negative if that is before. */
+double motion_time(const motion *m, int k, int to);
 
 /* Velocity at state k coming from the states before it, and going to those after it: the given one,
  * or one-sided differences of positions (second order where there are two neighbours on that side). */
 double motion_velocity_before(const motion *m, int k, int coordinate);
 double motion_velocity_after(const motion *m, int k, int coordinate);
 
-/* Change of velocity in the step before state k - 1, in that from k - 1 to k, in that after k. What
- * does not exist is NaN. */
+/* Change of velocity in the step before state k - 1, in that from k - 1 to k, in that after k, the outer two for a step
+ * as long as the one within. What does not exist is NaN. */
 typedef struct velocity_changes {
   double before, within, after;
 } velocity_changes;

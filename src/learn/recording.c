@@ -141,8 +141,12 @@ static void fill_motions(maker *k) {
   const recording *r = k->r;
   for (int i = 0; i < r->run_count; i++) {
     const size_t at = place_of(r, &r->runs[i]) * k->size;
-    k->motions[i] = (motion){r->runs[i].states, (int)k->size, r->dt, r->x + at,
-                             r->v != NULL ? r->v + at : NULL};
+    k->motions[i] = (motion){r->runs[i].states,
+                             (int)k->size,
+                             r->dt,
+                             r->x + at,
+                             r->v != NULL ? r->v + at : NULL,
+                             r->times != NULL ? r->times + place_of(r, &r->runs[i]) : NULL};
   }
 }
 
@@ -483,6 +487,7 @@ carom_status recording_make(const carom_system *system, const carom_trajectories
                    .count = given->batch,
                    .states = given->state_count,
                    .dt = given->dt,
+                   .times = given->times,
                    .x = given->x};
   if (k.velocity < CAROM_VELOCITY_CENTRAL) r->v = given->v;
   const bool moved =

@@ -17,6 +17,7 @@ typedef struct recording {
   const carom_system *system;
   int count, states; /* trajectories, and states of each in memory */
   double dt;
+  const double *times;    /* [count][states]; NULL: dt apart */
   const double *x, *v;    /* [count][states][point_count][dimension] */
   const uint8_t *contact; /* [count][states] */
   int run_count;

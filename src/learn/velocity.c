@@ -27,9 +27,11 @@ static double square(double a) { return a * a; }
 // adds those of one coordinate, squared
 static void add_squares(const motion *m, int k, int coordinate, distances *d) {
   const size_t size = (size_t)m->size, at = (size_t)k * size + (size_t)coordinate;
-  // (x_k - x_{k-1}) / dt, (x_{k+1} - x_k) / dt and their mean
-  const double b = (m->x[at] - m->x[at - size]) / m->dt, f = (m->x[at + size] - m->x[at]) / m->dt;
-  const double v = m->v[at], c = 0.5 * (b + f);
+  // (x_k - x_{k-1}) / dt, (x_{k+1} - x_k) / dt and what they say of the state between them
+  const double b = (m->x[at] - m->x[at - size]) / motion_time(m, k - 1, k),
+               f = (m->x[at + size] - m->x[at]) / motion_time(m, k, k + 1),
+               later = motion_time(m, k - 1, k) / motion_time(m, k - 1, k + 1);
+  const double v = m->v[at], c = (1 - later) * b + later * f;
   d->half_change += square(0.5 * (f - b));
   d->central += square(v - c);
   d->backward += square(v - b);
@@ -112,15 +114,14 @@ carom_status velocity_fit_find(const carom_system *system, int count, const moti
 
 /* ---- velocities from positions ---- */
 
-/* Weights [count] of the slope at 0 of the quadratic that fits values at first, first + 1, ... best, in
- * units of one step. With moments s_p = sum t^p and the values' w_p = sum t^p y the normal equations
+/* Weights [count] of the slope at 0 of the quadratic that fits values at times t [count] best. With moments s_p = sum t^p and the values' w_p = sum t^p y the normal equations
  * give, for a slope b: Cramer's rule on (s_0 s_1 s_2; s_1 s_2 s_3; s_2 s_3 s_4). */
-static void slope_weights(int first, int count, double *weights) {
+static void slope_weights(const double *t, int count, double *weights) {
   double s[5] = {0};
   for (int k = 0; k < count; k++)
-    for (int p = 0; p < 5; p++) s[p] += pow(first + k, p);
+    for (int p = 0; p < 5; p++) s[p] += pow(t[k], p);
   if (count < 3) { // a line through two states, none through one
-    for (int k = 0; k < count; k++) weights[k] = count == 2 ? (k == 0 ? -1 : 1) : 0;
+    for (int k = 0; k < count; k++) weights[k] = count == 2 ? (k == 0 ? -1 : 1) / (t[1] - t[0]) : 0;
     return;
   }
   const double determinant = s[0] * (s[2] * s[4] - s[3] * s[3]) -
@@ -129,10 +130,8 @@ static void slope_weights(int first, int count, double *weights) {
   // the middle row of the inverse
   const double row[3] = {s[2] * s[3] - s[1] * s[4], s[0] * s[4] - s[2] * s[2],
                          s[1] * s[2] - s[0] * s[3]};
-  for (int k = 0; k < count; k++) {
-    const double t = first + k;
-    weights[k] = (row[0] + row[1] * t + row[2] * t * t) / determinant;
-  }
+  for (int k = 0; k < count; k++)
+    weights[k] = (row[0] + row[1] * t[k] + row[2] * t[k] * t[k]) / determinant;
 }
 
 // the states that are fitted for state k: within reach, on its side, three if there are so many
@@ -146,7 +145,7 @@ static void window_of(int k, int begin, int end, int reach, int *first, int *las
 void velocity_estimate(const motion *m, const uint8_t *impacts, int reach, double *v) {
   enum { MOST_REACH = 2 };
   const size_t size = (size_t)m->size;
-  double weights[2 * MOST_REACH + 1];
+  double weights[2 * MOST_REACH + 1], times[2 * MOST_REACH + 1]; // in steps
   for (int begin = 0, end; begin < m->states; begin = end) {
     for (end = begin + 1; end < m->states && !impacts[end];) end++;
     for (int k = begin; k < end; k++) {
@@ -154,7 +153,9 @@ void velocity_estimate(const motion *m, const uint8_t *impacts, int reach, doubl
       window_of(k, begin, end, reach, &first, &last);
       // a state alone between two impacts: the best there is, across one of them
       if (last == first) window_of(k, 0, m->states, 1, &first, &last);
-      slope_weights(first - k, last - first + 1, weights);
+      for (int j = first; j <= last; j++)
+        times[j - first] = m->t != NULL ? motion_time(m, k, j) / m->dt : j - k;
+      slope_weights(times, last - first + 1, weights);
       for (size_t i = 0; i < size; i++) {
         double sum = 0;
         for (int j = first; j <= last; j++) sum += weights[j - first] * m->x[(size_t)j * size + i];
@@ -164,6 +165,15 @@ void velocity_estimate(const motion *m, const uint8_t *impacts, int reach, doubl
   }
 }
 
+// time of state k since the first; of one beyond an end, with a step as long as the one beside it
+static double time_of(const motion *m, int k) {
+  const int last = m->states - 1;
+  if (m->t == NULL || last < 1) return k * m->dt;
+  if (k < 0) return k * motion_time(m, 0, 1);
+  if (k > last) return motion_time(m, 0, last) + (k - last) * motion_time(m, last - 1, last);
+  return motion_time(m, 0, k);
+}
+
 /* Positions whose steps are the given velocities, one state more than there are velocities: then they
  * are estimated as any others. */
 bool velocity_shift(const motion *m, const uint8_t *impacts, bool after, double *v) {
@@ -171,17 +181,21 @@ bool velocity_shift(const motion *m, const uint8_t *impacts, bool after, double 
   double *y = calloc((states + 1) * size, sizeof(double));
   double *all = calloc((states + 1) * size, sizeof(double));
   uint8_t *cuts = calloc(states + 1, 1);
-  const bool done = y != NULL && all != NULL && cuts != NULL;
+  double *times = calloc(states + 1, sizeof(double));
+  const bool done = y != NULL && all != NULL && cuts != NULL && times != NULL;
   if (done) {
     // y_{k+1} = y_k + v dt; a state k of the motion is number k + skip here
-    for (size_t i = 0; i < states * size; i++) y[size + i] = y[i] + m->v[i] * m->dt;
+    for (int k = 0; k <= m->states; k++) times[k] = time_of(m, k - (int)skip);
+    for (size_t i = 0; i < states * size; i++)
+      y[size + i] = y[i] + m->v[i] * (m->t != NULL ? times[i / size + 1] - times[i / size] : m->dt);
     memcpy(cuts + skip + 1, impacts + 1, states - 1);
-    const motion steps = {m->states + 1, m->size, m->dt, y, NULL};
+    const motion steps = {m->states + 1, m->size, m->dt, y, NULL, m->t != NULL ? times : NULL};
     velocity_estimate(&steps, cuts, 1, all);
     memcpy(v, all + skip * size, sizeof(double) * states * size);
   }
   free(y);
   free(all);
   free(cuts);
+  free(times);
   return done;
 }

@@ -160,6 +160,10 @@ static carom_status check(const carom_system *s, const carom_trajectories *t, do
     return error_set(error, CAROM_INVALID_DATA,
                      "the time step of the trajectories is %.12g, the model was trained with %.12g",
                      t->dt, dt);
+  if (t->times != NULL)
+    return error_set(error, CAROM_INVALID_DATA,
+                     "time steps of the trajectories are unequal, those of the model are %.12g",
+                     dt);
   if ((int)velocity < CAROM_VELOCITY_GIVEN || velocity > CAROM_VELOCITY_ESTIMATE)
     return error_set(error, CAROM_INVALID_ARGUMENT, "velocity: %d is none of its values",
                      (int)velocity);

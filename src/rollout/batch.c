@@ -155,11 +155,10 @@ carom_status batch_reserve(batch_executor *b, int samples, bool gradients, carom
 }
 
 void batch_use_first(batch_executor *b, int samples) {
-  enum { ENOUGH = 4 }; // to wake other threads for
   b->job.batch = samples;
   b->shard_count = (samples - 1) / b->options.shard_size + 1;
   b->own = (rank_range){0, b->shard_count};
-  b->awake = samples < ENOUGH ? 1 : b->thread_count;
+  b->short_runs = true;
 }
 
 long batch_allocations(const batch_executor *b) {
@@ -277,7 +276,10 @@ carom_status batch_run(batch_executor *b, const batch_states *states, carom_erro
   b->job.states = *states;
   b->job.progress = b->options.progress != NULL ? report_progress : NULL;
   b->job.progress_user = &progress;
+  const bool asks = b->short_runs && b->thread_count > 1;
+  if (asks) b->awake = team_begin(&b->team, own_count(b)) ? b->thread_count : 1;
   for_shards(b->own.first, b->own.end, b->awake, run_shard, b);
+  if (asks) team_end(&b->team);
   carom_status status = collect(b, error);
   if (status != CAROM_OK || !is_shared(b)) return status;
   const size_t kept = (size_t)b->options.steps + 1;

@@ -15,6 +15,7 @@
 #define CAROM_ROLLOUT_BATCH_H
 
 #include "base/ranks.h"
+#include "base/team.h"
 #include "rollout/shard.h"
 
 /* When a batch is reversed, which decides what is kept for it. */
@@ -34,8 +35,10 @@ typedef struct batch_executor {
   bool fixed_potential; /* it has none that anyone asks for */
   int thread_limit;
   int shard_count, thread_count; /* of the last batch_reserve */
-  int awake;      /* threads that run and reverse it: all, or one for very few samples */
-  rank_range own; /* the shards of this rank */
+  int awake;       /* threads that run and reverse it: all, or one where more are not worth it */
+  bool short_runs; /* batch_use_first was called: runs are many and short, */
+  team team;       /* and other threads are woken where that is worth it */
+  rank_range own;  /* the shards of this rank */
 
   /* these grow to the largest batch seen */
   int worker_count;

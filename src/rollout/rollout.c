@@ -355,6 +355,11 @@ void rollout_use_first(carom_rollout *rollout, int samples) {
   rollout->has_run = false;
 }
 
+void rollout_use_lengths(carom_rollout *rollout, const double *lengths) {
+  rollout->batch.job.lengths = lengths;
+  rollout->has_run = false;
+}
+
 const double *rollout_theta_bar(const carom_rollout *rollout, int sample) {
   return rollout->batch.theta_bars + (size_t)sample * (size_t)rollout->batch.parameter_count;
 }
@@ -392,11 +397,20 @@ carom_status carom_system_simulate(const carom_system *system, const carom_rollo
   REQUIRE(v0, error);
   REQUIRE(x, error);
   REQUIRE(v, error);
+  return rollout_simulate(system, options, NULL, theta, batch, x0, v0, x, v, contacts, report,
+                          error);
+}
+
+carom_status rollout_simulate(const carom_system *system, const carom_rollout_options *options,
+                              const double *lengths, const double *theta, int batch,
+                              const double *x0, const double *v0, double *x, double *v,
+                              uint8_t *contacts, carom_report *report, carom_error *error) {
   carom_rollout *r;
   carom_status status = rollout_make(system, options, (energy_choice){.engine = &scene_potential},
                                      batch, BATCH_FORWARD, &r, error);
   if (status != CAROM_OK) return status;
   r->states = (batch_states){.x = x, .v = v, .contacts = contacts};
+  rollout_use_lengths(r, lengths);
   status = rollout_execute(r, theta, x0, v0, error);
   if (report != NULL) *report = r->batch.report;
   carom_rollout_destroy(r);

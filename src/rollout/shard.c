@@ -90,6 +90,24 @@ void worker_free(worker *w) {
   contact_list_free(&w->active);
 }
 
+/* A job whose time steps are of the length that one of a sample's steps has. */
+typedef struct timed_job {
+  batch_job job;
+  carom_rollout_options options, impact, resting;
+} timed_job;
+
+/* The job as it is for one time step of a shard; `own` has it where time steps are not of one length. */
+static const batch_job *job_at(const batch_job *job, shard_range s, int step, timed_job *own) {
+  if (job->lengths == NULL) return job;
+  const double dt = job->lengths[(size_t)s.first * (size_t)job->options->steps + (size_t)step];
+  *own = (timed_job){*job, *job->options, *job->impact, *job->resting};
+  own->options.dt = own->impact.dt = own->resting.dt = own->job.integrator.dt = dt;
+  own->job.options = &own->options;
+  own->job.impact = &own->impact;
+  own->job.resting = &own->resting;
+  return &own->job;
+}
+
 /* Start of sample `sample`'s state at `step` in a trajectory. */
 static size_t trajectory_at(const batch_job *job, int sample, int step) {
   size_t states = (size_t)job->options->steps + 1;
@@ -356,9 +374,10 @@ static bool guarded(void (*function)(void *user), shard_work *work) {
 
 static void run(void *user) {
   const shard_work *work = user;
-  const batch_job *job = work->job;
-  begin_trajectories(job, work->range, work->worker);
-  for (int step = 0; step < job->options->steps; step++) {
+  timed_job own;
+  begin_trajectories(work->job, work->range, work->worker);
+  for (int step = 0; step < work->job->options->steps; step++) {
+    const batch_job *job = job_at(work->job, work->range, step, &own);
     if (!(job->change != NULL
               ? shard_change(job, work->range, step, work->worker, work->result)
               : shard_step(job, work->range, step, work->worker, work->tape, work->result)))
@@ -541,6 +560,7 @@ static void shard_change_vjp(const batch_job *job, shard_range s, int step, work
 static void reverse(void *user) {
   const shard_work *work = user;
   const batch_job *job = work->job;
+  timed_job own;
   shard_range s = work->range;
   worker *w = work->worker;
   const batch_cotangents *bars = work->bars;
@@ -555,6 +575,7 @@ static void reverse(void *user) {
     add_state_cotangent(job, bars->x, s, step, w->x_bar);
     add_state_cotangent(job, bars->v, s, step, w->v_bar);
     if (step == 0) break;
+    job = job_at(work->job, s, step - 1, &own);
     if (job->change != NULL)
       shard_change_vjp(job, s, step - 1, w, work->theta_bar, work->potential_bar);
     else if (follows_impacts(job))

@@ -53,6 +53,8 @@ typedef struct batch_job {
   integrator integrator;
   const velocity_change *change; /* in the place of contact events; NULL: none */
   int batch;                     /* samples */
+  const double *lengths; /* [batch][steps] of time steps, instead of options->dt; NULL: that.
+                                    Shards are of one sample then */
   batch_states states;
   bool keeps_records; /* a worker keeps the records of all time steps: the reverse of the shard that
                          it has just run need not evaluate anything again */

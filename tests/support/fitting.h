@@ -13,6 +13,9 @@ typedef struct simulated {
 /* Trajectories of a scene with normal noise on every coordinate, contacts at the time of impact if `event`. */
 simulated simulate_noisy(const char *scene, int count, int steps, bool event, double noise,
                          uint64_t seed);
+/* Exact trajectories of a scene, contacts at the time of impact, of which states are taken at random eighths of time steps:
+ * steps from one to 14 of them. */
+simulated simulate_uneven(const char *scene, int count, int states, uint64_t seed);
 void simulated_free(simulated *s);
 
 /* Many short time steps of few samples: threads would wait for each other, above all where others work too. */
@@ -24,5 +27,8 @@ const carom_fit_result *fit_run(carom_fit *fit);
 const carom_fit_estimate *fit_find(const carom_fit_result *r, const char *name);
 bool fit_has_note(const carom_fit_result *r, const char *text);
 double fit_cost_at(shooting *sh, const double *q, const double *starts);
+
+/* Gradient by q and by the first states of all pieces, joins and priors included, beside differences. */
+void fit_check_gradient(carom_fit *fit, bool free_states);
 
 #endif
