@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "fit/fit.h"
 #include "fit/flight.h"
+#include "fit/population.h"
 #include "rollout/rollout.h"
 #include "support/fitting.h"
 #include "support/messages.h"
@@ -143,6 +144,32 @@ static void test_sides(void **state) {
     carom_fit_destroy(fit);
   }
   carom_system_destroy(system);
+}
+
+/* A population finds a first state of balls that collide, far from where it is looked for, as the rest of a fit sees it. */
+static void test_population(void **state) {
+  (void)state;
+  simulated s = simulate_uneven("bp5", 1, 20, 8);
+  carom_fit_options options = fit_one_thread();
+  options.piece = 100;
+  options.huber = 0;
+  carom_fit *fit = fit_make(&s, "mass[b]", &options);
+  shooting *sh = &fit->shooting;
+  minimiser *m = &fit->minimiser;
+  for (int c = 0; c < CAROM_CHANNEL_COUNT; c++) sh->noise[c] = 0.01;
+  assert_int_equal(shooting_recut(sh, 100, NULL), CAROM_OK);
+  sh->free_states = true;
+  shooting_measured_starts(sh, m->q, m->starts);
+  rng random;
+  rng_seed(&random, 3, 3);
+  for (int i = 0; i < 2 * sh->D; i++) m->starts[i] += 0.03 * rng_normal(&random);
+  bool moved = false;
+  assert_true(fit_cost_at(sh, m->q, m->starts) > 100);
+  assert_int_equal(population_search(m, -INFINITY, 0, &moved, NULL), CAROM_OK);
+  assert_true(moved);
+  assert_true(fit_cost_at(sh, m->q, m->starts) < 1);
+  carom_fit_destroy(fit);
+  simulated_free(&s);
 }
 
 /* ---- exact data ------------------------------------------------------------------------------ */
@@ -276,9 +303,9 @@ static void test_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_motion), cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_sides),  cmocka_unit_test(test_flight),
-      cmocka_unit_test(test_exact),  cmocka_unit_test(test_predictions),
-      cmocka_unit_test(test_file)};
+      cmocka_unit_test(test_motion),      cmocka_unit_test(test_gradients),
+      cmocka_unit_test(test_sides),       cmocka_unit_test(test_population),
+      cmocka_unit_test(test_flight),      cmocka_unit_test(test_exact),
+      cmocka_unit_test(test_predictions), cmocka_unit_test(test_file)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,7 @@ static carom_status population_make(population *p, minimiser *m, carom_error *er
   memcpy(c->noise, sh->noise, sizeof c->noise);
   memcpy(c->measured, sh->measured, sizeof c->measured);
   c->huber = sh->huber;
+  c->times = sh->times;
   c->free_states = true;
   return lay_out(p, error);
 }
@@ -371,6 +372,7 @@ static carom_status gather(population *p, int index, int round, bool *there, car
   for (int k = 0; k < COPIES; k++) {
     c->pieces[k].first = of->first;
     c->pieces[k].count = of->count;
+    c->pieces[k].last = of->last;
   }
   rng_seed(&p->random, 31 + (uint64_t)round, (uint64_t)index);
   c->horizon = first_horizon(m->sh);

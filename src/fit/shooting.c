@@ -216,9 +216,8 @@ void shooting_free(shooting *sh) {
 
 double shooting_step_length(const shooting *sh, int index, int at) {
   const piece *p = &sh->pieces[index];
-  const int state = p->first + at;
-  if (sh->times == NULL || state >= sh->run_first[p->run] + sh->run_states[p->run]) return sh->dt;
-  return sh->times[state] - sh->times[state - 1];
+  if (sh->times == NULL || at >= p->count + !p->last) return sh->dt;
+  return sh->times[p->first + at] - sh->times[p->first + at - 1];
 }
 
 double shooting_join_cost(shooting *sh, const double *end, const double *start) {

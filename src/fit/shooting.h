@@ -127,7 +127,8 @@ carom_status shooting_evaluate(shooting *sh, const double *q, const double *star
 carom_status shooting_try(shooting *sh, const double *q, const double *starts, const int *subset,
                           int subset_count, const double *ceiling, bool *there, carom_error *error);
 
-/* Length of the time step of a piece that leads to its state `at`; behind the last state of its run dt. */
+/* Length of the time step of a piece that leads to its state `at`; of one that leads beyond its own states and the first of the next
+ * piece, dt. */
 double shooting_step_length(const shooting *sh, int index, int at);
 
 /* The cost of a join between the end of a piece and the first state of the next one. */
