@@ -11,32 +11,6 @@
 /* How often trajectories that are stuck are drawn anew: of the least cost, of other places. */
 enum { ROUNDS = 3, FEW_ROUNDS = 2 };
 
-/* Whole pieces anew with the unknowns that a sample had led to when some of its impacts were not where they were measured; it goes on from there if
- * that ends with all where they were, or with a lower cost. */
-static carom_status sample_again(carom_fit *fit, const bool *estimate, outcome *before,
-                                 carom_error *error) {
-  minimiser *m = &fit->minimiser;
-  const posterior_request request = {.rounds = ROUNDS, .most = INFINITY};
-  posterior again = {0};
-  double likelihood = -INFINITY;
-  carom_status status = outcome_keep(before, fit, error);
-  memcpy(m->q, fit->sample.mean, sizeof(double) * (size_t)m->sh->p);
-  if (status == CAROM_OK) status = search_whole(fit, estimate, 0, error);
-  if (status == CAROM_OK)
-    status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &m->cost, error);
-  if (status == CAROM_OK) likelihood = fit_log_likelihood(fit);
-  if (status == CAROM_OK) status = posterior_find(m, &request, &again, error);
-  if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion there
-  if (status == CAROM_OK && (again.count > 0 || likelihood > before->likelihood)) {
-    posterior_free(&fit->sample);
-    fit->sample = again;
-    return status;
-  }
-  posterior_free(&again);
-  outcome_restore(before, fit);
-  return status;
-}
-
 /* ---- several places -------------------------------------------------------------------------- */
 
 /* Deviations by which places are called different. */
@@ -47,14 +21,17 @@ static const double PER_WEIGHT = 4, MOST_WEIGHTS = 5;
 static const double WORSE = 25;
 
 typedef struct sampled {
-  const outcome *from;
+  const outcome *from; /* the place that was visited */
+  outcome again;       /* where it was drawn from in the end, if `moved` */
+  bool moved;
   posterior sample;
   double level; /* mean cost of its draws, with the logarithms of noise */
 } sampled;
 
 typedef struct several {
   carom_fit *fit;
-  double *S; /* [p][p] information about the unknowns at the first place */
+  const bool *estimate; /* noise of channels */
+  double *S;            /* [p][p] information about the unknowns at the first place */
   sampled *all;
   int count;
 } several;
@@ -83,18 +60,38 @@ static double least_level(const several *s) {
   return least;
 }
 
-/* A sample from one place; given up where its draws cost so much more than others that it would not count. */
-static carom_status sample_place(several *s, const outcome *from, carom_error *error) {
-  sampled *of = &s->all[s->count];
+/* A sample of where the fit stands, from a place of this noise; given up where its draws cost so much more than others that it would not count. */
+static carom_status draw_sample(several *s, const outcome *from, bool always, sampled *of,
+                                carom_error *error) {
   const double logs = -from->likelihood - from->at.cost; // of noise
-  *of = (sampled){.from = from, .level = INFINITY};
-  outcome_restore(from, s->fit);
-  const posterior_request request = {.always = s->count > 0,
+  const posterior_request request = {.always = always,
                                      .rounds = s->count == 0 ? ROUNDS : FEW_ROUNDS,
                                      .most = least_level(s) + PER_WEIGHT * MOST_WEIGHTS - logs};
+  posterior_free(&of->sample);
   carom_status status = posterior_find(&s->fit->minimiser, &request, &of->sample, error);
   if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion about it
   if (of->sample.count > 0) of->level = of->sample.energy + logs;
+  return status;
+}
+
+/* A sample from one place. Where some of its impacts could not be put where they were measured, that says of the draws, not of the place: whole pieces are found
+ * anew with the unknowns that the others had led to, and it is drawn once more from there. */
+static carom_status sample_place(several *s, const outcome *from, carom_error *error) {
+  minimiser *m = &s->fit->minimiser;
+  sampled *of = &s->all[s->count];
+  *of = (sampled){.from = from, .level = INFINITY};
+  outcome_restore(from, s->fit);
+  carom_status status = draw_sample(s, from, s->count > 0, of, error);
+  if (status == CAROM_OK && of->sample.stuck) {
+    memcpy(m->q, of->sample.mean, sizeof(double) * (size_t)m->sh->p);
+    status = place_make(&of->again.at, m)
+                 ? search_whole(s->fit, s->estimate, 0, error)
+                 : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a sample");
+    if (status == CAROM_OK) status = outcome_keep(&of->again, s->fit, error);
+    if (status == CAROM_OK) status = draw_sample(s, &of->again, true, of, error);
+    if (status == CAROM_NUMERICAL_FAILURE) status = error_clear(error); // no motion there
+    of->moved = of->sample.count > 0;
+  }
   s->count++;
   return status;
 }
@@ -140,7 +137,7 @@ static void put_together(several *s) {
     posterior_join(into, weight, &s->all[k].sample, more);
     weight += more;
   }
-  outcome_restore(s->all[best].from, fit);
+  outcome_restore(s->all[best].moved ? &s->all[best].again : s->all[best].from, fit);
   if (s->count > 1) forget_rivals(s, &fit->minimiser);
   fit->sample = *into;
   *into = (posterior){0};
@@ -169,16 +166,21 @@ static void replace_open(carom_fit *fit) {
 }
 
 static void several_free(several *s) {
-  for (int k = 0; k < s->count; k++) posterior_free(&s->all[k].sample);
+  for (int k = 0; k <= s->count && k <= MOST_VISITED && s->all != NULL; k++) {
+    posterior_free(&s->all[k].sample);
+    place_free(&s->all[k].again.at);
+  }
   free(s->all);
   free(s->S);
 }
 
 /* Samples of the place where the fit stands and of others that were visited. */
-static carom_status sample_places(carom_fit *fit, const outcome *here, carom_error *error) {
+static carom_status sample_places(carom_fit *fit, const bool *estimate, const outcome *here,
+                                  carom_error *error) {
   const size_t p = (size_t)fit->unknowns.count;
   minimiser *m = &fit->minimiser;
   several s = {.fit = fit,
+               .estimate = estimate,
                .S = size_allocate(p * p, sizeof(double)),
                .all = size_allocate_zero(MOST_VISITED + 1, sizeof(sampled))};
   carom_status status = s.S != NULL && s.all != NULL
@@ -205,8 +207,7 @@ carom_status sample_search(carom_fit *fit, const bool *estimate, carom_error *er
                             ? outcome_keep(&here, fit, error)
                             : error_set(error, CAROM_OUT_OF_MEMORY, "no memory for a search");
   if (status == CAROM_OK && !fit_misfits(fit)) { // else no likelihood worth sampling
-    status = sample_places(fit, &here, error);
-    if (status == CAROM_OK && fit->sample.stuck) status = sample_again(fit, estimate, &here, error);
+    status = sample_places(fit, estimate, &here, error);
     if (status == CAROM_OK) status = descend_from_best(fit, &here, error);
     if (status == CAROM_OK) replace_open(fit);
   }
