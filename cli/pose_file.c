@@ -154,7 +154,7 @@ static void add_times(maker *m, int states) {
   for (int k = 0; k < states; k++) times[k] = m->clock != NULL ? m->clock[k] : k * m->step;
   if (m->clock != NULL) m->uneven = true;
   if (!(m->step > 0)) {
-    m->timeless = true;
+    m->timeless = m->timeless || states > 1;
     return;
   }
   if (data->dt == 0) data->dt = m->step;

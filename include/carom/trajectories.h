@@ -29,9 +29,9 @@ typedef struct carom_trajectories {
   double *v;    /* the same; NULL: not known */
   int *lengths; /* [batch] states of each, the others are not looked at; NULL: state_count */
   double *t;    /* [state_count] times; NULL: k dt when written, absent when read */
-  double *
-      times; /* [batch][state_count] rising times of each trajectory, where steps are not all of the
-                       length dt, which then is their median; for fits alone. NULL: they are */
+  /* [batch][state_count] rising times of each trajectory, where steps are not all of the length dt,
+   * which then is their median; for fits alone. NULL: they are */
+  double *times;
   uint8_t *contact; /* [batch][state_count] as carom_rollout_contacts; NULL: absent */
   double *u;        /* [batch][state_count - 1][control_size] controls that led to it; NULL: none */
 } carom_trajectories;
