@@ -1,5 +1,5 @@
-/* Identification: tangent spaces and the gradient of its cost beside differences, exact data recovered,
- * noisy data within its intervals, what is not determined named, bad input refused. */
+/* Identification: tangent spaces and the gradient of its cost beside differences, exact data
+ * recovered, noisy data within its intervals, what is not determined named, bad input refused. */
 #include "fit/fit.h"
 
 #include <math.h>
@@ -204,9 +204,10 @@ static simulated in_other_units(uint64_t seed) {
   return s;
 }
 
-/* A scale and a shift of the data are found, beside what they are fitted with. From the second start impacts come in
- * other steps than they did: pieces from measured states end at a jump of the cost, first states have to be free to
- * come near, and the exact end is found from measured states again. */
+/* A scale and a shift of the data are found, beside what they are fitted with. From the second
+ * start impacts come in other steps than they did: pieces from measured states end at a jump of the
+ * cost, first states have to be free to come near, and the exact end is found from measured states
+ * again. */
 static void test_units_of_data(void **state) {
   (void)state;
   static const struct {
@@ -229,7 +230,8 @@ static void test_units_of_data(void **state) {
   }
 }
 
-/* Moves what is measured of the first body from its centre of mass to the point that stands at -c in it. */
+/* Moves what is measured of the first body from its centre of mass to the point that stands at -c
+ * in it. */
 static void measure_beside(simulated *s, const double *c) {
   int d = s->data.dimension, size = s->data.point_count * d;
   for (int k = 0; k < s->data.batch * s->data.state_count; k++)
@@ -241,8 +243,8 @@ static void measure_beside(simulated *s, const double *c) {
     }
 }
 
-/* A body whose mass is not where it was measured: its motion is simulated with corners as its centre of mass sees
- * them, the fit has a scene with corners as the measured point sees them. */
+/* A body whose mass is not where it was measured: its motion is simulated with corners as its
+ * centre of mass sees them, the fit has a scene with corners as the measured point sees them. */
 static void test_centre_of_mass(void **state) {
   (void)state;
   const double c[] = {0.02, -0.01, 0.03};
@@ -344,7 +346,8 @@ static void test_misfit(void **state) {
   }
 }
 
-/* An unknown at its border has the interval of its profile: where it ends, the least cost has risen by 1.92. */
+/* An unknown at its border has the interval of its profile: where it ends, the least cost has risen
+ * by 1.92. */
 static void test_profile(void **state) {
   (void)state;
   simulated s = simulate_noisy("cp3-e", 4, 40, true, 0.01, 21);

@@ -1,4 +1,5 @@
-/* Motion on the other side of an impact: beside closed forms, and its derivative beside differences. */
+/* Motion on the other side of an impact: beside closed forms, and its derivative beside
+ * differences. */
 #include "fit/branch.h"
 
 #include <math.h>
@@ -164,7 +165,8 @@ static void test_derivative(void **state) {
   fixture_free(&f);
 }
 
-// a disk that flies into the corner between the ground and the wall on the left, which it meets first
+// a disk that flies into the corner between the ground and the wall on the left, which it meets
+// first
 static void fly_into_corner(fixture *f) {
   const double points[6] = {0.104, 0.108, 1.104, 0.108, 0.104, 1.108};
   for (int i = 0; i < 6; i++) {

@@ -1,4 +1,5 @@
-/* The search of identification where the cost jumps: many balls, whose impacts may come in another order. */
+/* The search of identification where the cost jumps: many balls, whose impacts may come in another
+ * order. */
 #include "fit/edge.h"
 
 #include <math.h>
@@ -85,7 +86,8 @@ static void evaluate(repetition *r, const int *subset, int count, bool derivativ
   assert_true(isfinite(cost));
 }
 
-/* Pieces of unequal lengths in one batch, of which the longer ones go on alone, are what each is by itself, to the bit. */
+/* Pieces of unequal lengths in one batch, of which the longer ones go on alone, are what each is by
+ * itself, to the bit. */
 static void test_pieces_together(void **state) {
   (void)state;
   repetition r = repetition_make(3, 2, 22, 0.05);
@@ -114,7 +116,8 @@ static void test_pieces_together(void **state) {
   repetition_free(&r);
 }
 
-/* A piece that costs more than its limit is given up, and no other is; what states from a mark on cost counts by a degree. */
+/* A piece that costs more than its limit is given up, and no other is; what states from a mark on
+ * cost counts by a degree. */
 static void test_limits(void **state) {
   (void)state;
   static const double degrees[] = {1, 0.25, 1};
@@ -150,7 +153,8 @@ static void test_limits(void **state) {
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-/* One trajectory at a jump of the cost does not stop the others, nor the unknowns: 40 more where it does. */
+/* One trajectory at a jump of the cost does not stop the others, nor the unknowns: 40 more where it
+ * does. */
 static void test_shares(void **state) {
   (void)state;
   repetition r = repetition_make(34, 5, 30, 0.01);
@@ -173,8 +177,9 @@ static void test_slides(void **state) {
   repetition_free(&r);
 }
 
-/* Masses that are a fifth off, with true first states: a trajectory that falls over an edge as it follows the masses finds back,
- * or it ends 30 and 475 above the least cost instead of 9 and 226. */
+/* Masses that are a fifth off, with true first states: a trajectory that falls over an edge as it
+ * follows the masses finds back, or it ends 30 and 475 above the least cost instead of 9 and
+ * 226. */
 static void test_way_back(void **state) {
   (void)state;
   if (quick()) skip();
@@ -196,8 +201,9 @@ static void test_way_back(void **state) {
 
 /* ---- populations ----------------------------------------------------------------------------- */
 
-/* First states whose measurement leaves many orders of impacts open, the unknowns held at the truth: a single one that grows with the
- * horizon (valley_states) ends 124 above the true ones in three trajectories together, a population below them. */
+/* First states whose measurement leaves many orders of impacts open, the unknowns held at the
+ * truth: a single one that grows with the horizon (valley_states) ends 124 above the true ones in
+ * three trajectories together, a population below them. */
 static void test_population(void **state) {
   (void)state;
   static const uint64_t seeds[] = {4, 5, 11};
@@ -220,8 +226,8 @@ static void test_population(void **state) {
   assert_true(above < 10);
 }
 
-/* A sample of the likelihood itself is above the floor of its valley, and descents from there end on edges: four draws together would be 10 above the
- * true first states instead of 10 below. */
+/* A sample of the likelihood itself is above the floor of its valley, and descents from there end
+ * on edges: four draws together would be 10 above the true first states instead of 10 below. */
 static void test_cold_population(void **state) {
   (void)state;
   if (quick()) skip();
@@ -242,7 +248,8 @@ static void test_cold_population(void **state) {
   repetition_free(&r);
 }
 
-/* One state with its velocities tells a first state: there is nothing to look for, and no member has a cost to be chosen by. */
+/* One state with its velocities tells a first state: there is nothing to look for, and no member
+ * has a cost to be chosen by. */
 static void test_population_of_one_state(void **state) {
   (void)state;
   const double noise = 0.05;
@@ -284,8 +291,9 @@ static void test_worst_pieces(void **state) {
   repetition_free(&r);
 }
 
-/* First states that were met elsewhere are tried here: a search of single ones (valley_states) ends above the true ones, which are among those that were met, beside
- * measured ones, from which descent leads nowhere. */
+/* First states that were met elsewhere are tried here: a search of single ones (valley_states) ends
+ * above the true ones, which are among those that were met, beside measured ones, from which
+ * descent leads nowhere. */
 static void test_met(void **state) {
   (void)state;
   if (quick()) skip();
@@ -316,7 +324,8 @@ static void test_met(void **state) {
   repetition_free(&r);
 }
 
-/* What a trajectory of points costs by itself, without a side to choose: that of a simulation beside what was measured. */
+/* What a trajectory of points costs by itself, without a side to choose: that of a simulation
+ * beside what was measured. */
 static double cost_by_hand(const repetition *r, int index, double noise) {
   const shooting *sh = &r->fit->shooting;
   const int states = r->s.data.state_count, D = sh->D;
@@ -345,8 +354,9 @@ static double cost_by_hand(const repetition *r, int index, double noise) {
   return cost;
 }
 
-/* At a minimum of the cost that lets states choose between the sides of impacts many take the other one. What they gain by that is known, and of a strict
- * cost, or one that is strict in part, they do not have it. */
+/* At a minimum of the cost that lets states choose between the sides of impacts many take the other
+ * one. What they gain by that is known, and of a strict cost, or one that is strict in part, they
+ * do not have it. */
 static void test_strict(void **state) {
   (void)state;
   const double noise = 0.05;
@@ -371,7 +381,8 @@ static void test_strict(void **state) {
       if (k < 4) assert_near(sh->side_gain[i], gain[i], 1e-9 * gain[i]);
     }
   }
-  // the first one is given up somewhere, and the other takes its place with what its last state has gained
+  // the first one is given up somewhere, and the other takes its place with what its last state has
+  // gained
   const double strict[] = {0.5, 0.5}, whole = free_cost[1] + 0.5 * gain[1];
   sh->strict = strict;
   for (int k = 0; k < 40; k++) {
@@ -396,15 +407,16 @@ static void check_least(uint64_t seed, double noise, double least) {
   repetition_free(&r);
 }
 
-/* Masses that few impacts tell: without pieces of two states, which have one impact each at most, they are a factor of
- * two off, and cost 2400 more. */
+/* Masses that few impacts tell: without pieces of two states, which have one impact each at most,
+ * they are a factor of two off, and cost 2400 more. */
 static void test_short_pieces(void **state) {
   (void)state;
   check_least(7, 0.01, 1430.68);
 }
 
-/* Noise of five times the way of a time step. Without pieces of four states, whose order of impacts is hardly in question, masses are lost, and
- * the fit ends 191 above the minimum beside the truth, 1523.15. */
+/* Noise of five times the way of a time step. Without pieces of four states, whose order of impacts
+ * is hardly in question, masses are lost, and the fit ends 191 above the minimum beside the truth,
+ * 1523.15. */
 static void test_pieces_of_four(void **state) {
   (void)state;
   check_least(29, 0.05, 1523.15);

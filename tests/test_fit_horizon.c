@@ -1,5 +1,5 @@
-/* Identification by long predictions: what predicts whole trajectories best, how well it is known, and first states from
- * flights. */
+/* Identification by long predictions: what predicts whole trajectories best, how well it is known,
+ * and first states from flights. */
 #include "support/fitting.h"
 #include "support/quick.h"
 #include "support/systems.h"
@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-/* What predicts best is found from a start far away: predictions become as good as with the true numbers, which
- * are in the intervals. */
+/* What predicts best is found from a start far away: predictions become as good as with the true
+ * numbers, which are in the intervals. */
 static void test_horizon(void **state) {
   (void)state;
   simulated s = simulate_noisy(CAROM_TEST_DATA "/rounded-box.json", 16, 40, true, 1e-4, 21);
@@ -53,7 +53,8 @@ static void test_horizon(void **state) {
   simulated_free(&s);
 }
 
-/* A search that begins with a few trajectories ends with all: intervals of 64 are half those of 16. */
+/* A search that begins with a few trajectories ends with all: intervals of 64 are half those of
+ * 16. */
 static void test_horizon_of_many(void **state) {
   (void)state;
   double deviations[2];
@@ -75,8 +76,8 @@ static void test_horizon_of_many(void **state) {
   assert_true(deviations[1] < 0.7 * deviations[0]);
 }
 
-/* Predictions that become chaotic: deviations are not as short as the search was narrow. Of normal estimates the mean of
- * squares by their deviations would be 1. */
+/* Predictions that become chaotic: deviations are not as short as the search was narrow. Of normal
+ * estimates the mean of squares by their deviations would be 1. */
 static void test_horizon_of_chaos(void **state) {
   (void)state;
   double squares = 0;
@@ -131,8 +132,8 @@ static void spoil_first_states(simulated *s) {
   }
 }
 
-/* A first state that is measured badly is found by the flight that follows, in space and in the plane; where there
- * is none, it is as it was measured. */
+/* A first state that is measured badly is found by the flight that follows, in space and in the
+ * plane; where there is none, it is as it was measured. */
 static void test_first_states_from_flight(void **state) {
   (void)state;
   static const struct {

@@ -1,5 +1,5 @@
-/* Samples of the likelihood of an identification: beside the normal distribution where it is one, beside importance sampling where it has
- * edges, and what a fit makes of them. */
+/* Samples of the likelihood of an identification: beside the normal distribution where it is one,
+ * beside importance sampling where it has edges, and what a fit makes of them. */
 #include "fit/posterior.h"
 
 #include <math.h>
@@ -88,7 +88,8 @@ static spread sample(setup *t, int sweeps) {
   return (spread){mean, sqrt(square / count - mean * mean)};
 }
 
-/* A flight is linear in gravity and first state: its likelihood is normal, and the sample that of the curvature. */
+/* A flight is linear in gravity and first state: its likelihood is normal, and the sample that of
+ * the curvature. */
 static void test_normal(void **state) {
   (void)state;
   setup t = setup_make("gravity", 12, 0.05, 3);
@@ -108,8 +109,8 @@ static void test_normal(void **state) {
   setup_free(&t);
 }
 
-/* The same by importance sampling: drawings from the normal distribution about the minimum, wider by half, each weighed by its likelihood. How many of them
- * count goes to `counting`. */
+/* The same by importance sampling: drawings from the normal distribution about the minimum, wider
+ * by half, each weighed by its likelihood. How many of them count goes to `counting`. */
 static spread weigh(setup *t, int drawings, double *counting) {
   const double strict = 1, WIDE = 1.6;
   minimiser *m = &t->fit->minimiser;
@@ -128,7 +129,8 @@ static spread weigh(setup *t, int drawings, double *counting) {
   normal_states(&m->normal, &zero, base);
   sh->strict = &strict;
   for (int k = 0; k < drawings; k++) {
-    // the logarithm of the density from which (dq, z) come: of dq, and of z about what follows from it
+    // the logarithm of the density from which (dq, z) come: of dq, and of z about what follows from
+    // it
     double density = 0;
     bool there;
     gaussian_draw_unknowns(&g, &random, WIDE, &dq);
@@ -163,7 +165,8 @@ static spread weigh(setup *t, int drawings, double *counting) {
   return (spread){first / sum, sqrt(second / sum - pow(first / sum, 2))};
 }
 
-/* Noise of twice the way of a time step: the impact may be in one time step alone, which the curvature does not know. */
+/* Noise of twice the way of a time step: the impact may be in one time step alone, which the
+ * curvature does not know. */
 static void test_edges(void **state) {
   (void)state;
   setup t = setup_make("restitution", 16, 0.1, 4);
@@ -186,7 +189,8 @@ static void test_edges(void **state) {
 
 /* ---- several places -------------------------------------------------------------------------- */
 
-/* A quarter of one normal distribution and three quarters of another: mean and covariance by hand. */
+/* A quarter of one normal distribution and three quarters of another: mean and covariance by
+ * hand. */
 static void test_join(void **state) {
   (void)state;
   double a[] = {1, 2, 0.5, 0.1, 0.1, 0.2}, b[] = {3, 1, 0.3, 0, 0, 0.4};
@@ -215,7 +219,8 @@ static void go_astray(carom_fit *fit, double q) {
   assert_int_equal(population_search(m, -INFINITY, 3, &moved, NULL), CAROM_OK);
 }
 
-/* A sample that begins eight deviations off stays there. Beside one of the right place, which was visited too, it hardly counts, and the fit goes there. */
+/* A sample that begins eight deviations off stays there. Beside one of the right place, which was
+ * visited too, it hardly counts, and the fit goes there. */
 static void test_places(void **state) {
   (void)state;
   if (quick()) skip();
@@ -260,7 +265,8 @@ static void test_places(void **state) {
 
 /* ---- fits ------------------------------------------------------------------------------------ */
 
-/* Values and intervals of a sample in the place of those of the curvature, with a note; a warning where there should be one and is none. */
+/* Values and intervals of a sample in the place of those of the curvature, with a note; a warning
+ * where there should be one and is none. */
 static void test_judged(void **state) {
   (void)state;
   setup t = setup_make("restitution,gravity", 20, 0.02, 4);
@@ -316,7 +322,8 @@ static void test_judged(void **state) {
   setup_free(&t);
 }
 
-/* Balls whose impacts may come in other orders: a sample is taken, its impacts are where they were measured, and values, parameters and intervals are its. */
+/* Balls whose impacts may come in other orders: a sample is taken, its impacts are where they were
+ * measured, and values, parameters and intervals are its. */
 static void test_fit_of_balls(void **state) {
   (void)state;
   if (quick()) skip();

@@ -1,5 +1,5 @@
-/* The search of identification: ways out of wrong valleys of the cost, other valleys in the intervals, derivatives of bodies
- * that do not feel each other. */
+/* The search of identification: ways out of wrong valleys of the cost, other valleys in the
+ * intervals, derivatives of bodies that do not feel each other. */
 #include "fit/search.h"
 
 #include <math.h>
@@ -29,8 +29,8 @@ static carom_fit *fit_known_noise(const simulated *s, const char *unknowns, doub
   return fit_make(s, unknowns, &options);
 }
 
-/* Ways out of a wrong valley: a first state that is far off is found anew, a friction at which everything sticks,
- * where the cost is flat, is left. */
+/* Ways out of a wrong valley: a first state that is far off is found anew, a friction at which
+ * everything sticks, where the cost is flat, is left. */
 static void test_valleys(void **state) {
   (void)state;
   simulated s = simulate_noisy("bd1", 3, 60, true, 0.01, 2);
@@ -83,7 +83,8 @@ static carom_fit *fit_balls(simulated *s, double noise, const double *q) {
   return fit;
 }
 
-/* A trajectory whose impacts have settled in an order that asks for more than twice the friction costs 70 more, within four deviations of what noise leaves. */
+/* A trajectory whose impacts have settled in an order that asks for more than twice the friction
+ * costs 70 more, within four deviations of what noise leaves. */
 static void test_friction_of_one(void **state) {
   (void)state;
   if (quick()) skip();
@@ -124,8 +125,8 @@ static void test_sliding(void **state) {
   simulated_free(&s);
 }
 
-/* Data of docs/results/fitting.md whose least cost one way out alone leads to: within what other valleys beside it
- * differ by. */
+/* Data of docs/results/fitting.md whose least cost one way out alone leads to: within what other
+ * valleys beside it differ by. */
 static void check_least(const char *scene, const char *unknowns, double noise, uint64_t repetition,
                         double least) {
   if (quick()) skip();
@@ -140,7 +141,8 @@ static void check_least(const char *scene, const char *unknowns, double noise, u
   simulated_free(&s);
 }
 
-/* Hops along the ground that were taken for the next ones cost 48 more; the ridge between is 300 high. */
+/* Hops along the ground that were taken for the next ones cost 48 more; the ridge between is 300
+ * high. */
 static void test_hops(void **state) {
   (void)state;
   check_least("cp3", "friction:start=0.8,restitution:start=0.2,mass[b]:start=0.3,mass[c]:start=0.1",
@@ -154,7 +156,8 @@ static void test_edge(void **state) {
               0.01, 6, 918.37);
 }
 
-/* A first state of which only all coordinates together lead to the right impacts: 640 and 264 more. */
+/* A first state of which only all coordinates together lead to the right impacts: 640 and 264
+ * more. */
 static void test_drawn_states(void **state) {
   (void)state;
   const char *unknowns =
@@ -170,8 +173,8 @@ static void test_border(void **state) {
               0.01, 52, 1893.39);
 }
 
-/* Bounces so close to each other that two fall into one time step: a state beside them is compared with the sides of both,
- * or the cost jumps and is 6 higher. */
+/* Bounces so close to each other that two fall into one time step: a state beside them is compared
+ * with the sides of both, or the cost jumps and is 6 higher. */
 static void test_close_impacts(void **state) {
   (void)state;
   check_least("cp3", "friction:start=0.8,restitution:start=0.2,mass[b]:start=0.3,mass[c]:start=0.1",
@@ -180,8 +183,9 @@ static void test_close_impacts(void **state) {
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* An interval covers the floor of another valley that the search has met, and as far about it as 95 % allow its cost; a place on the slope of the same
- * valley adds nothing, nor does one that costs too much. */
+/* An interval covers the floor of another valley that the search has met, and as far about it as 95
+ * % allow its cost; a place on the slope of the same valley adds nothing, nor does one that costs
+ * too much. */
 static void test_rivals(void **state) {
   (void)state;
   const double DROP = 1.920729410347062;
@@ -213,7 +217,8 @@ static void test_rivals(void **state) {
   simulated_free(&s);
 }
 
-/* Exact data that does not tell a small restitution from 0: it is 0, not where a weak prior left it. */
+/* Exact data that does not tell a small restitution from 0: it is 0, not where a weak prior left
+ * it. */
 static void test_rest_at_border(void **state) {
   (void)state;
   simulated s = simulate_noisy("cp3", 1, 100, false, 0, 3);

@@ -1,5 +1,5 @@
-/* Fits of states that were measured at unequal time steps: motion and derivatives over steps of any length, exact data
- * recovered, predictions, files, bad times refused. */
+/* Fits of states that were measured at unequal time steps: motion and derivatives over steps of any
+ * length, exact data recovered, predictions, files, bad times refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,8 +93,9 @@ static void test_gradients(void **state) {
   check_gradient(BOX, "corner[box]:shared,radius,angular_drag", true);
 }
 
-/* A ball that falls for 0.3 s and bounces, measured 10 us before and after the impact and at other times, predicted 20 us early
- * or late: the impact passes a measured time, and the cost has no jump there, as a state may take the other side of it. */
+/* A ball that falls for 0.3 s and bounces, measured 10 us before and after the impact and at other
+ * times, predicted 20 us early or late: the impact passes a measured time, and the cost has no jump
+ * there, as a state may take the other side of it. */
 static void test_sides(void **state) {
   (void)state;
   enum { STATES = 6 };
@@ -146,7 +147,8 @@ static void test_sides(void **state) {
   carom_system_destroy(system);
 }
 
-/* A population finds a first state of balls that collide, far from where it is looked for, as the rest of a fit sees it. */
+/* A population finds a first state of balls that collide, far from where it is looked for, as the
+ * rest of a fit sees it. */
 static void test_population(void **state) {
   (void)state;
   simulated s = simulate_uneven("bp5", 1, 20, 8);

@@ -1,9 +1,10 @@
-/* Is it worth to wake other threads for a short piece of work? By how long pieces of its size have taken with them and
- * without.
+/* Is it worth to wake other threads for a short piece of work? By how long pieces of its size have
+ * taken with them and without.
  *
- * Where another program is on the same processors, a thread may wait a thousand times as long for the others as its work
- * takes; where the machine is idle, two threads halve it. Neither can be told beforehand, so both ways are tried, the
- * slower one ever more rarely. What is computed must not depend on it. */
+ * Where another program is on the same processors, a thread may wait a thousand times as long for
+ * the others as its work takes; where the machine is idle, two threads halve it. Neither can be
+ * told beforehand, so both ways are tried, the slower one ever more rarely. What is computed must
+ * not depend on it. */
 #ifndef CAROM_BASE_TEAM_H
 #define CAROM_BASE_TEAM_H
 

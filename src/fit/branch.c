@@ -55,7 +55,8 @@ static void fly_vjp(branch_flight *f, double h, const step_record *record, doubl
 /* Of a time step, below which nothing can be told of what contacts did in it. */
 static const double NO_TIME = 1e-6;
 
-/* The impact that a side ends at, on the far side of the one it begins with; -1: it ends with the time step. */
+/* The impact that a side ends at, on the far side of the one it begins with; -1: it ends with the
+ * time step. */
 static int end_of(const carom_rollout *rollout, int sample, branch_side side, int impact) {
   if (side == BRANCH_BEFORE) return impact - 1;
   return impact + 1 < carom_rollout_impact_count(rollout, sample) ? impact + 1 : -1;

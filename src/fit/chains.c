@@ -37,7 +37,8 @@ double *chains_state(const chains *s, int member, int i) {
 
 double *chains_cost(const chains *s, int member, int i) { return &s->cost[member * s->n + i]; }
 
-/* All members at the minimum, with its curvature; `there` is false if it is not positive definite. */
+/* All members at the minimum, with its curvature; `there` is false if it is not positive
+ * definite. */
 static carom_status begin(chains *s, bool *there, carom_error *error) {
   minimiser *m = s->m;
   const size_t n = (size_t)s->n, f = (size_t)s->f, p = (size_t)s->p, row = (size_t)s->row;

@@ -149,8 +149,9 @@ static double bounded(const cloud *c, int j, double q) {
   return fmin(fmax(q, c->fit->minimiser.low[j]), c->fit->minimiser.high[j]);
 }
 
-/* Sides on which the first point of each pair lies: for unknown j c->slopes[j][pair], which is not used yet. Two unknowns
- * with the same sides could not be told apart: of a few draws the one that is least like those of any unknown before. */
+/* Sides on which the first point of each pair lies: for unknown j c->slopes[j][pair], which is not
+ * used yet. Two unknowns with the same sides could not be told apart: of a few draws the one that
+ * is least like those of any unknown before. */
 static void draw_sides(cloud *c, rng *random) {
   enum { DRAWS = 32 };
   int N = c->samples, pairs = N / 2;
@@ -168,7 +169,8 @@ static void draw_sides(cloud *c, rng *random) {
   }
 }
 
-/* Points about q, in pairs to both sides; those whose motion cannot be computed are drawn nearer. */
+/* Points about q, in pairs to both sides; those whose motion cannot be computed are drawn
+ * nearer. */
 static carom_status draw_cloud(cloud *c, rng *random, carom_error *error) {
   enum { ATTEMPTS = 6 };
   draw_sides(c, random);
@@ -212,7 +214,8 @@ static bool regress(cloud *c) {
   return true;
 }
 
-/* Mean and slopes of one number over the cloud, in units of the spreads; `scatter` grows by its variance about them. */
+/* Mean and slopes of one number over the cloud, in units of the spreads; `scatter` grows by its
+ * variance about them. */
 static double line(const cloud *c, size_t number, double *slope, double *scatter) {
   const int p = c->p, N = c->samples;
   double mean = 0;
@@ -230,8 +233,8 @@ static double line(const cloud *c, size_t number, double *slope, double *scatter
   return mean;
 }
 
-/* A += w J'J, g += w J'r of the numbers of one body's place or turn: w = 1 / |r|, where r has a part that no line
- * explains: motion that has become chaotic says nothing about q. */
+/* A += w J'J, g += w J'r of the numbers of one body's place or turn: w = 1 / |r|, where r has a
+ * part that no line explains: motion that has become chaotic says nothing about q. */
 static void add_group(cloud *c, size_t first, int count, double usual, double share) {
   const double SMALLEST = 0.1; // of the usual residual: below it squares are squares
   int p = c->p;
@@ -260,7 +263,8 @@ static void add_priors(cloud *c) {
   }
 }
 
-/* A = sum A_i, g = sum g_i, B = sum g_i g_i' over trajectories, each standing for those that are not looked at. */
+/* A = sum A_i, g = sum g_i, B = sum g_i g_i' over trajectories, each standing for those that are
+ * not looked at. */
 static void add_up(cloud *c) {
   const carom_system *s = c->fit->system;
   int p = c->p, d = s->dimension, turns = d == 2 ? 1 : 3, rigid = 0;
@@ -295,7 +299,8 @@ static double largest_diagonal(const cloud *c) {
   return most;
 }
 
-/* factor of A with a little of its diagonal, without the unknowns that stand at a border and press on it */
+/* factor of A with a little of its diagonal, without the unknowns that stand at a border and press
+ * on it */
 static bool factor_A(cloud *c, double damping) {
   int p = c->p;
   double most = largest_diagonal(c);
@@ -321,8 +326,8 @@ static carom_status attempt(cloud *c, const double *q, double *best, carom_error
   return CAROM_OK;
 }
 
-/* The mean of the better quarter of the cloud, as evolution strategies take it: chance in the loss of single
- * points cancels. */
+/* The mean of the better quarter of the cloud, as evolution strategies take it: chance in the loss
+ * of single points cancels. */
 static carom_status try_better_quarter(cloud *c, double *best, carom_error *error) {
   int quarter = c->samples / 4, p = c->p;
   memset(c->trial, 0, sizeof(double) * (size_t)p);
@@ -335,7 +340,8 @@ static carom_status try_better_quarter(cloud *c, double *best, carom_error *erro
   return attempt(c, c->trial, best, error);
 }
 
-/* To the best of the Gauss-Newton step in parts and of the cloud's better quarter, by the loss itself. */
+/* To the best of the Gauss-Newton step in parts and of the cloud's better quarter, by the loss
+ * itself. */
 static carom_status move(cloud *c, double *loss, carom_error *error) {
   static const double parts[] = {1, 0.5, 0.25};
   int p = c->p;
@@ -387,7 +393,8 @@ double cloud_deviation(const cloud *c, int j) {
   return felt && variance >= 0 ? c->spread[j] * sqrt(variance) : INFINITY;
 }
 
-// what the cloud covers: derivatives of a chaotic loss, and with them deviations, are as short as the cloud is narrow
+// what the cloud covers: derivatives of a chaotic loss, and with them deviations, are as short as
+// the cloud is narrow
 static double wanted_spread(const cloud *c, int j) {
   const double DEVIATIONS = 3;
   return DEVIATIONS * cloud_deviation(c, j);

@@ -1,5 +1,5 @@
-/* Values of all unknowns scattered about where a search stands, and what the predictions there say: derivatives of a loss
- * that jumps, taken of its mean over the cloud (why: horizon.h). */
+/* Values of all unknowns scattered about where a search stands, and what the predictions there say:
+ * derivatives of a loss that jumps, taken of its mean over the cloud (why: horizon.h). */
 #ifndef CAROM_FIT_CLOUD_H
 #define CAROM_FIT_CLOUD_H
 
@@ -32,25 +32,26 @@ typedef struct sight {
   int horizon; /* states of each at most */
 } sight;
 
-/* About where the fit's unknowns stand, as wide as they may be wrong. False: no memory; cloud_free is due in any case. */
+/* About where the fit's unknowns stand, as wide as they may be wrong. False: no memory; cloud_free
+ * is due in any case. */
 bool cloud_init(cloud *c, carom_fit *fit);
 void cloud_free(cloud *c);
 
-/* Predictions are those of `see` from now on, its trajectories chosen by chance where they are not all. Errors with the
- * values that the fit began with are the unit of the loss. */
+/* Predictions are those of `see` from now on, its trajectories chosen by chance where they are not
+ * all. Errors with the values that the fit began with are the unit of the loss. */
 carom_status cloud_look(cloud *c, sight see, rng *random, carom_error *error);
 
-/* Draws the cloud and moves q to where it says, by the loss of q `before` and `after`; `known` tells whether
- * cloud_deviation and the covariance B (in units of the spreads) are there. */
+/* Draws the cloud and moves q to where it says, by the loss of q `before` and `after`; `known`
+ * tells whether cloud_deviation and the covariance B (in units of the spreads) are there. */
 carom_status cloud_round(cloud *c, rng *random, double *before, double *after, bool *known,
                          carom_error *error);
 
-/* Deviations and covariance by a cloud twice as wide, which q stays in: those of chaotic motion are as short as the cloud is
- * narrow, and what is six deviations wide holds the truth more often. */
+/* Deviations and covariance by a cloud twice as wide, which q stays in: those of chaotic motion are
+ * as short as the cloud is narrow, and what is six deviations wide holds the truth more often. */
 carom_status cloud_measure(cloud *c, rng *random, carom_error *error);
 
-/* The cloud as wide as three deviations, by steps, and not narrower than the last round went: what still travels is not
- * known. */
+/* The cloud as wide as three deviations, by steps, and not narrower than the last round went: what
+ * still travels is not known. */
 void cloud_narrow(cloud *c);
 
 /* Whether it is about as narrow as that already. */

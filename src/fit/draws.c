@@ -177,7 +177,8 @@ carom_status draws_search(minimiser *m, int round, bool *moved, carom_error *err
   return status;
 }
 
-/* Of drawings of unknowns and first states together, how many cost their piece much more than its parabola says. */
+/* Of drawings of unknowns and first states together, how many cost their piece much more than its
+ * parabola says. */
 static carom_status count_rough(drawing *d, double *share, carom_error *error) {
   enum { DRAWINGS = 40 };
   const double MUCH = 3; // of the cost

@@ -11,7 +11,8 @@
 
 enum { MOST_NORMALS = 4 };
 
-/* One piece at an edge. Directions are of w, deviations of its first state along the principal axes. */
+/* One piece at an edge. Directions are of w, deviations of its first state along the principal
+ * axes. */
 typedef struct slide {
   minimiser *m;
   state_descent d;
@@ -94,7 +95,8 @@ static carom_status distance(slide *s, const double *from, const double *ray, do
   return CAROM_OK;
 }
 
-/* The normal of the edge that s->along meets goes to the others, orthogonal to them; `found` is false if there is none. */
+/* The normal of the edge that s->along meets goes to the others, orthogonal to them; `found` is
+ * false if there is none. */
 static carom_status find_normal(slide *s, bool *found, carom_error *error) {
   static const double before[] = {0.3, 0.1, 0.03, 0.01}; // deviations: another edge may be behind
   enum { BEFORE = sizeof before / sizeof before[0] };
@@ -168,7 +170,8 @@ static carom_status go(slide *s, bool *moved, carom_error *error) {
 
 static const double WORTH = 0.2; // of the cost
 
-/* w* of the piece by its derivatives as they were evaluated last; false if it is where it stands. */
+/* w* of the piece by its derivatives as they were evaluated last; false if it is where it
+ * stands. */
 static bool set_centre(slide *s) {
   const int f = s->d.sh->f;
   const double *axes = state_descent_axes(&s->d, s->piece);

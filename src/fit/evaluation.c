@@ -173,8 +173,8 @@ static void note_contacts(evaluation *e, int sample, int at) {
   if (impacts == 0 && acted) memset(felt, 1, contacts);
 }
 
-/* rows [sample][f] of F_s and F_q, by a reverse pass for each coordinate; those of bodies that do not feel each other
- * share one. */
+/* rows [sample][f] of F_s and F_q, by a reverse pass for each coordinate; those of bodies that do
+ * not feel each other share one. */
 static carom_status reverse_rows(evaluation *e, carom_error *error) {
   shooting *sh = e->sh;
   size_t D = (size_t)sh->D, f = (size_t)sh->f, p = (size_t)sh->p;
@@ -260,8 +260,8 @@ static carom_status advance(evaluation *e, int at, carom_error *error) {
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Time steps of a piece: to its own last state; pieces that are joined, or begin where it was measured,
- * go on to the first state of the next one. */
+/* Time steps of a piece: to its own last state; pieces that are joined, or begin where it was
+ * measured, go on to the first state of the next one. */
 static int steps_of(const shooting *sh, int index) {
   const piece *p = &sh->pieces[index];
   if (sh->horizon < p->count) return sh->horizon - 1;

@@ -1,5 +1,5 @@
-/* One evaluation of the cost of multiple shooting (fit/shooting.h), state after state of a batch of pieces: what its
- * parts share. */
+/* One evaluation of the cost of multiple shooting (fit/shooting.h), state after state of a batch of
+ * pieces: what its parts share. */
 #ifndef CAROM_FIT_EVALUATION_H
 #define CAROM_FIT_EVALUATION_H
 
@@ -28,11 +28,11 @@ typedef struct evaluation {
   double *other_r, *other_J; /* [numbers], [columns][numbers] */
 
   /* where a state is beside an impact (fit/branch.h) */
-  bool sided; /* it may be */
-  int pending
-      [EVALUATION_BATCH]; /* state of the piece whose comparison waits for the next step; -1: none */
-  double gain[EVALUATION_BATCH];    /* what that state has gained by taking another side */
-  bool struck[EVALUATION_BATCH];    /* the last step had an impact */
+  bool sided;                    /* it may be */
+  int pending[EVALUATION_BATCH]; /* state of the piece whose comparison waits for the next step; -1:
+                                    none */
+  double gain[EVALUATION_BATCH]; /* what that state has gained by taking another side */
+  bool struck[EVALUATION_BATCH]; /* the last step had an impact */
   double lengths[EVALUATION_BATCH]; /* of the last step */
   double *before, *before_Y; /* [batch][2 D], [batch][columns][2 D] states before the last step */
   double *side, *side_Y;     /* [2 D], [columns][2 D] */

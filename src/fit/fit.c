@@ -235,7 +235,8 @@ static void set_likelihood(carom_fit *fit) {
   r->bic = fit->unknowns.count * log(fmax(numbers, 1)) - 2 * r->log_likelihood;
 }
 
-/* Trajectories, sorted with the worst first, that fit worse than noise explains while most others do not. */
+/* Trajectories, sorted with the worst first, that fit worse than noise explains while most others
+ * do not. */
 static carom_status note_misfits(carom_fit *fit, carom_error *error) {
   const double FAR = 5; // deviations of a mean of squares
   int count = 0;
@@ -324,7 +325,8 @@ static carom_status estimate_noise(carom_fit *fit, const bool *estimate, carom_e
   return status;
 }
 
-/* Unknowns by long predictions; residuals of pieces are those of states predicted from the measured ones. */
+/* Unknowns by long predictions; residuals of pieces are those of states predicted from the measured
+ * ones. */
 static void run_horizon(task *t, const bool *estimate) {
   carom_fit *fit = t->fit;
   shooting *sh = &fit->shooting;

@@ -31,8 +31,8 @@ struct carom_fit {
 /* Fills data, clean, run_* and found of a fit that has a system, options and a simulation. */
 carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error);
 
-/* Sizes of what is measured: root mean squares over the data, about the mean for positions. They are where noise that
- * is not given begins, and what rounding is seen beside. */
+/* Sizes of what is measured: root mean squares over the data, about the mean for positions. They
+ * are where noise that is not given begins, and what rounding is seen beside. */
 void fit_measure_scales(carom_fit *fit);
 
 /* Numbers that the last evaluation compared, and the logarithm of their likelihood. */

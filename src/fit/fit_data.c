@@ -18,7 +18,8 @@ typedef struct offsets {
   double square, change;
 } offsets;
 
-/* A simulation drifts off its constraints slowly, a measurement is off by something else in each state. */
+/* A simulation drifts off its constraints slowly, a measurement is off by something else in each
+ * state. */
 static bool is_drift(const offsets *o) { return o->change < 0.5 * o->square; }
 
 static void add_offset(const carom_system *s, const double *y, const double *clean, bool follows,
@@ -33,8 +34,8 @@ static void add_offset(const carom_system *s, const double *y, const double *cle
   }
 }
 
-/* What is compared is the measured state; what motion begins with holds the constraints, but for the drift
- * of a simulation, which goes on. The axes of a rigid body have to be axes in both. */
+/* What is compared is the measured state; what motion begins with holds the constraints, but for
+ * the drift of a simulation, which goes on. The axes of a rigid body have to be axes in both. */
 static void choose_states(carom_fit *fit, size_t total, const offsets *o) {
   const carom_system *s = fit->system;
   size_t D = (size_t)s->coordinate_count;

@@ -35,8 +35,9 @@ static void fit_lines(const double *time, int count, int stride, int width, cons
   }
 }
 
-/* u = t J(omega t) v: how far a body that turns at omega has turned off after t, if its rate was off by v. J is that
- * of exp: J(z) v = v + (1 - cos|z|) / |z|^2 z x v + (|z| - sin|z|) / |z|^3 z x (z x v). */
+/* u = t J(omega t) v: how far a body that turns at omega has turned off after t, if its rate was
+ * off by v. J is that of exp: J(z) v = v + (1 - cos|z|) / |z|^2 z x v + (|z| - sin|z|) / |z|^3 z x
+ * (z x v). */
 static void turned_off(const double *omega, double t, const double *v, double *u) {
   double z[3] = {t * omega[0], t * omega[1], t * omega[2]}, once[3], twice[3];
   double size = sqrt(vector_dot_small(z, z, 3)), first = 0.5, second = 1.0 / 6;
@@ -117,8 +118,8 @@ static void add_rate(int d, const double *omega, const double *axis, double *v) 
   for (int i = 0; i < 3; i++) v[i] += c[i];
 }
 
-/* Turns the axes of a body at x, whose velocities are v, by -a, and its rate by as much; then changes the rate by
- * -b. The centre stays. */
+/* Turns the axes of a body at x, whose velocities are v, by -a, and its rate by as much; then
+ * changes the rate by -b. The centre stays. */
 static void turn_body(int d, const double *a, const double *b, double *x, double *v) {
   double by[3], rate[3];
   for (int i = 0; i < (d == 2 ? 1 : 3); i++) {

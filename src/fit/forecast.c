@@ -116,8 +116,8 @@ static void compare(forecast *f, const double *x, const double *y, double *resid
   }
 }
 
-/* Trajectories begin, begin + 1, ... of the order, all as long as the longest: what goes beyond the measured times of one is
- * not looked at. */
+/* Trajectories begin, begin + 1, ... of the order, all as long as the longest: what goes beyond the
+ * measured times of one is not looked at. */
 static carom_status simulate(forecast *f, const double *theta, int begin, int count, int states,
                              carom_error *error) {
   for (int k = 0; f->times != NULL && k < count; k++) {

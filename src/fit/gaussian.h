@@ -1,5 +1,6 @@
-/* The normal distribution of unknowns and first states that the curvature of the cost at a minimum tells: of unknowns, the first
- * states following them (normal_states), and of the first state of each piece where the unknowns are held. */
+/* The normal distribution of unknowns and first states that the curvature of the cost at a minimum
+ * tells: of unknowns, the first states following them (normal_states), and of the first state of
+ * each piece where the unknowns are held. */
 #ifndef CAROM_FIT_GAUSSIAN_H
 #define CAROM_FIT_GAUSSIAN_H
 
@@ -16,7 +17,8 @@ typedef struct gaussian {
 bool gaussian_make(gaussian *g, const shooting *sh);
 void gaussian_free(gaussian *g);
 
-/* By the last evaluation with derivatives, where m stands, whose normal equations are reduced on the way; false if it is not positive definite. */
+/* By the last evaluation with derivatives, where m stands, whose normal equations are reduced on
+ * the way; false if it is not positive definite. */
 bool gaussian_factor(gaussian *g, minimiser *m);
 
 /* Drawings `size` deviations wide: dq [p], z [f] of one piece. */

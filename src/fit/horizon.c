@@ -8,11 +8,12 @@
 #include "base/size.h"
 #include "fit/cloud.h"
 
-/* A round draws a cloud and moves to where it says. It takes FEW trajectories to an unknown, other ones each time, as long
- * as the cloud is wider than what more of them would tell; then three times as many in each round, until all are in. It
- * predicts FIRST_PART of the horizon at first and the whole after GROWING rounds: chaos comes late in a trajectory.
- * CALM_ROUNDS of all that brought nothing end the search, or a round of all and the work of ROUNDS rounds of few
- * with a cloud that is no wider than it should be, or MOST_ROUNDS. */
+/* A round draws a cloud and moves to where it says. It takes FEW trajectories to an unknown, other
+ * ones each time, as long as the cloud is wider than what more of them would tell; then three times
+ * as many in each round, until all are in. It predicts FIRST_PART of the horizon at first and the
+ * whole after GROWING rounds: chaos comes late in a trajectory. CALM_ROUNDS of all that brought
+ * nothing end the search, or a round of all and the work of ROUNDS rounds of few with a cloud that
+ * is no wider than it should be, or MOST_ROUNDS. */
 enum { FEW = 4, GROWING = 4, CALM_ROUNDS = 3, ROUNDS = 12, MOST_ROUNDS = 20 };
 static const double FIRST_PART = 0.4;
 

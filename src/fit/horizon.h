@@ -6,14 +6,16 @@
  *
  *   loss(q) = mean over trajectories, mean over states of sum over channels |residual| / usual residual
  *
- * is made small, with the priors of q as one trajectory more: distances and angles as they are, not squared. Such a loss jumps with every contact that comes
- * a step earlier, so derivatives at a point say little. They are taken of the mean over a cloud of values
- * instead: q_s = q + h xi_s, xi = +-1; by regression r(q_s) = r + J (q_s - q); and Gauss and Newton's step of
- * the reweighted squares is made with that, as ensemble methods do (cloud.h). The cloud becomes as wide as q is known.
- * The search begins with few trajectories and a part of the horizon, and ends with all.
+ * is made small, with the priors of q as one trajectory more: distances and angles as they are,
+ * not squared. Such a loss jumps with every contact that comes a step earlier, so derivatives at a
+ * point say little. They are taken of the mean over a cloud of values instead: q_s = q + h xi_s,
+ * xi = +-1; by regression r(q_s) = r + J (q_s - q); and Gauss and Newton's step of the reweighted
+ * squares is made with that, as ensemble methods do (cloud.h). The cloud becomes as wide as q is
+ * known. The search begins with few trajectories and a part of the horizon, and ends with all.
  *
- * Intervals are of the spread between trajectories: with g_i the gradient of trajectory i and A = sum A_i,
- * Cov = A^-1 (sum g_i g_i') A^-1 (White's sandwich), which asks nothing of the model or of the noise. */
+ * Intervals are of the spread between trajectories: with g_i the gradient of trajectory i and A =
+ * sum A_i, Cov = A^-1 (sum g_i g_i') A^-1 (White's sandwich), which asks nothing of the model or
+ * of the noise. */
 #ifndef CAROM_FIT_HORIZON_H
 #define CAROM_FIT_HORIZON_H
 

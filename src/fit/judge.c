@@ -114,8 +114,8 @@ static void spectrum_free(spectrum *s) {
 
 static double natural_of(const minimiser *m, int j) { return m->sh->unknowns->items[j].natural; }
 
-/* A direction is open if its deviation is more than a natural unit, or its information nothing beside the
- * largest: then rounding alone made it. */
+/* A direction is open if its deviation is more than a natural unit, or its information nothing
+ * beside the largest: then rounding alone made it. */
 static void decompose(const minimiser *m, spectrum *s) {
   int p = s->p;
   const double *S = m->normal.S;
@@ -261,8 +261,8 @@ static carom_status further_end(minimiser *m, int j, double border, double *end,
   return status;
 }
 
-/* How far one property can go towards a border before the data speaks against it; the border itself where it never
- * does. */
+/* How far one property can go towards a border before the data speaks against it; the border itself
+ * where it never does. */
 static carom_status far_end(minimiser *m, int j, double border, double *end, carom_error *error) {
   double inside = m->q[j], outside = border, difference;
   carom_status status = minimise_try(m, j, border, &difference, error);
@@ -277,9 +277,10 @@ static carom_status far_end(minimiser *m, int j, double border, double *end, car
   return m->sh->free_states && status == CAROM_OK ? further_end(m, j, border, end, error) : status;
 }
 
-/* A property without information at its value: the contact never acts, or acts so that its derivative is
- * zero there (it sticks; a restitution that penetration outweighs). What the data says against other values
- * is found by trying them, where first states need not come from elsewhere. */
+/* A property without information at its value: the contact never acts, or acts so that its
+ * derivative is zero there (it sticks; a restitution that penetration outweighs). What the data
+ * says against other values is found by trying them, where first states need not come from
+ * elsewhere. */
 static carom_status explain_property(minimiser *m, const posterior *sample, verdict *v, int j,
                                      carom_error *error) {
   const unknown *u = &m->sh->unknowns->items[j];
@@ -359,8 +360,9 @@ static carom_status explain(minimiser *m, const spectrum *s, const posterior *sa
 
 /* ---- profiles -------------------------------------------------------------------------------- */
 
-/* How far an unknown can go from its border until the least cost, all else following, has risen by DROP: steps of
- * a secant on the root of the rise, which is straight where the cost is a parabola. */
+/* How far an unknown can go from its border until the least cost, all else following, has risen by
+ * DROP: steps of a secant on the root of the rise, which is straight where the cost is a
+ * parabola. */
 static carom_status profile_reach(minimiser *m, int j, double guess, double *far,
                                   carom_error *error) {
   enum { TRIALS = 6 };
@@ -378,8 +380,9 @@ static carom_status profile_reach(minimiser *m, int j, double guess, double *far
   return CAROM_OK;
 }
 
-/* Unknowns at a border have a quadratic interval only if slope and curvature there tell what is beyond; the profile
- * needs no such thing. Not of exact data, whose cost has no scale, and not of many unknowns: it is dear. */
+/* Unknowns at a border have a quadratic interval only if slope and curvature there tell what is
+ * beyond; the profile needs no such thing. Not of exact data, whose cost has no scale, and not of
+ * many unknowns: it is dear. */
 static carom_status profile_borders(minimiser *m, verdict *v, carom_error *error) {
   enum { FEW = 6 };
   int p = m->sh->p, count = 0;
@@ -417,16 +420,17 @@ static double expected_rise(const minimiser *m, const double *q) {
   return rise;
 }
 
-/* How far a rival's interval reaches from its place, in deviations: to where its own parabola is at DROP, if its cost is so much less than
- * this valley allows there that it is the floor of another one; else it is a place on the slope of this one. */
+/* How far a rival's interval reaches from its place, in deviations: to where its own parabola is at
+ * DROP, if its cost is so much less than this valley allows there that it is the floor of another
+ * one; else it is a place on the slope of this one. */
 static double rival_reach(const minimiser *m, const double *rival) {
   const double APART = 0.5; // of the cost
   const double above = fmax(rival[0] - m->cost, 0);
   return expected_rise(m, rival + 1) > above + APART ? sqrt(2 * (DROP - above)) : 0;
 }
 
-/* Intervals cover every place that the search has met whose cost 95 % allow, and valleys about them as far as they are as likely: one valley's
- * curvature does not know of the others. */
+/* Intervals cover every place that the search has met whose cost 95 % allow, and valleys about them
+ * as far as they are as likely: one valley's curvature does not know of the others. */
 static carom_status cover_rivals(const minimiser *m, const spectrum *s, verdict *v,
                                  carom_error *error) {
   const int p = m->sh->p;
@@ -451,8 +455,9 @@ static carom_status cover_rivals(const minimiser *m, const spectrum *s, verdict 
   return status;
 }
 
-/* Value and deviation of a sample; the interval covers both its own and that of the curvature about the least cost: a sample may know one order of impacts alone, and
- * the least cost another. What the sample leaves open by more than a natural unit is not determined. */
+/* Value and deviation of a sample; the interval covers both its own and that of the curvature about
+ * the least cost: a sample may know one order of impacts alone, and the least cost another. What
+ * the sample leaves open by more than a natural unit is not determined. */
 static carom_status use_sample(const minimiser *m, const posterior *sample, spectrum *s, verdict *v,
                                carom_error *error) {
   carom_status status = CAROM_OK;

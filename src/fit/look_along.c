@@ -11,7 +11,8 @@
 #include "fit/search.h"
 #include "fit/valley.h"
 
-/* Cost and derivatives of all pieces; the logarithm of the likelihood, which also is comparable where noise is estimated. */
+/* Cost and derivatives of all pieces; the logarithm of the likelihood, which also is comparable
+ * where noise is estimated. */
 static carom_status evaluate_all(carom_fit *fit, double *likelihood, carom_error *error) {
   minimiser *m = &fit->minimiser;
   carom_status status = shooting_evaluate(m->sh, m->q, m->starts, NULL, 0, true, &m->cost, error);
@@ -63,7 +64,8 @@ static carom_status begin_round(looking *l, carom_error *error) {
   return status == CAROM_OK ? outcome_keep(&l->best, l->fit, error) : status;
 }
 
-/* Whole pieces anew with unknowns l->from; `moved` tells whether that ends better than all of this round. */
+/* Whole pieces anew with unknowns l->from; `moved` tells whether that ends better than all of this
+ * round. */
 static carom_status try_from(looking *l, bool *moved, carom_error *error) {
   carom_fit *fit = l->fit;
   minimiser *m = &fit->minimiser;
@@ -81,7 +83,8 @@ static carom_status try_from(looking *l, bool *moved, carom_error *error) {
   return outcome_keep(&l->best, fit, error);
 }
 
-/* From `off` deviations along what is known least, on either side of where it stands; it goes to the best of the three. */
+/* From `off` deviations along what is known least, on either side of where it stands; it goes to
+ * the best of the three. */
 static carom_status try_sides(looking *l, double off, bool *moved, carom_error *error) {
   minimiser *m = &l->fit->minimiser;
   carom_status status = begin_round(l, error);
@@ -96,8 +99,9 @@ static carom_status try_sides(looking *l, double off, bool *moved, carom_error *
   return status;
 }
 
-/* A friction with which everything sticks leaves no slope that would lead to where something slides, which other first states may ask for: from half of where that
- * begins. As long as there is room for places: it is dear. */
+/* A friction with which everything sticks leaves no slope that would lead to where something
+ * slides, which other first states may ask for: from half of where that begins. As long as there is
+ * room for places: it is dear. */
 static carom_status try_sliding(looking *l, carom_error *error) {
   const double NEVER = 1e-3; // of its value: nothing slides with any friction
   minimiser *m = &l->fit->minimiser;

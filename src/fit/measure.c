@@ -87,8 +87,8 @@ static void turn_of(int d, const double *x, const double *dy, double factor, dou
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
 
-/* sum_k c_k a_k, coordinate i, over the axes a_k = x_k - x_0 of a body whose points begin at x (or over their
- * changes): from the measured point to the centre of mass. */
+/* sum_k c_k a_k, coordinate i, over the axes a_k = x_k - x_0 of a body whose points begin at x (or
+ * over their changes): from the measured point to the centre of mass. */
 static double arm(const measure *m, int body_index, const double *x, int i) {
   int d = m->system->dimension;
   double sum = 0;

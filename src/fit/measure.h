@@ -1,11 +1,11 @@
-/* What is measured of a state, beside a measured state: positions and velocities of points and of one point of
- * each rigid body, turns and rates of rigid bodies, as numbers of four channels.
+/* What is measured of a state, beside a measured state: positions and velocities of points and of
+ * one point of each rigid body, turns and rates of rigid bodies, as numbers of four channels.
  *
  *   position  (x - R c - shift) / scale - y       velocity  (v - R' c) / scale - y'
  *   angle     log(R R_y') (3D), its angle (2D)    rate      omega - omega_y
  *
- * x is the centre of mass, which stands at c in the body as seen from the point that is measured; 0 unless said.
- * The state y is as it was measured, in the units and about the origin of the data. */
+ * x is the centre of mass, which stands at c in the body as seen from the point that is measured; 0
+ * unless said. The state y is as it was measured, in the units and about the origin of the data. */
 #ifndef CAROM_FIT_MEASURE_H
 #define CAROM_FIT_MEASURE_H
 

@@ -1,7 +1,8 @@
 /* First states that the search has met elsewhere.
  *
- * The same trajectories are looked at from several places of the unknowns, and each may have found the right order of its impacts at another of them.
- * So what was found there is tried here: descents of single pieces from all that was met, the unknowns held. */
+ * The same trajectories are looked at from several places of the unknowns, and each may have found
+ * the right order of its impacts at another of them. So what was found there is tried here:
+ * descents of single pieces from all that was met, the unknowns held. */
 #ifndef CAROM_FIT_MET_H
 #define CAROM_FIT_MET_H
 
@@ -22,8 +23,8 @@ void met_free(met *all);
 /* Keeps where m stands; the last one makes room. */
 void met_add(met *all, const minimiser *m);
 
-/* Pieces that cost less by more than m->gain behind a descent from a state that was met take it; `moved` tells whether one does. Only for pieces
- * without joins. */
+/* Pieces that cost less by more than m->gain behind a descent from a state that was met take it;
+ * `moved` tells whether one does. Only for pieces without joins. */
 carom_status met_search(const met *all, minimiser *m, bool *moved, carom_error *error);
 
 #endif

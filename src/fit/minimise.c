@@ -326,7 +326,8 @@ carom_status minimise_rest_at_borders(minimiser *m, carom_error *error) {
 }
 
 carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *error) {
-  // a restitution of 0 has no derivative there, and descent stops before it, where the derivative begins
+  // a restitution of 0 has no derivative there, and descent stops before it, where the derivative
+  // begins
   size_t p = (size_t)m->sh->p, states = (size_t)m->sh->piece_count * 2 * (size_t)m->sh->D;
   double *q = m->totals + m->sh->piece_count, border;
   carom_status status = CAROM_OK;
@@ -351,7 +352,8 @@ carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *err
 
 /* ---- first states ---------------------------------------------------------------------------- */
 
-/* What a piece costs with its joins, beside neighbours that stand where they are: `end` is its own. */
+/* What a piece costs with its joins, beside neighbours that stand where they are: `end` is its
+ * own. */
 static double total_of(minimiser *m, int i, const double *start, const double *end) {
   shooting *sh = m->sh;
   size_t row = 2 * (size_t)sh->D;
@@ -375,8 +377,8 @@ static int bad_pieces(minimiser *m) {
   return count;
 }
 
-/* Candidate `index` of a piece: the end before, or coordinate (index - 1) / 4 moved by 1.5 or 4 deviations
- * to either side. False if there is none. */
+/* Candidate `index` of a piece: the end before, or coordinate (index - 1) / 4 moved by 1.5 or 4
+ * deviations to either side. False if there is none. */
 static bool candidate(minimiser *m, int i, int index, double *start) {
   shooting *sh = m->sh;
   size_t row = 2 * (size_t)sh->D;

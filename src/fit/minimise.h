@@ -1,6 +1,6 @@
-/* The least cost of an identification: Levenberg and Marquardt's method over unknowns and first states, and
- * trials of friction and restitution far from where they stand, over the kinks of contact (why, and what
- * feels a property: learn/property_search.h). */
+/* The least cost of an identification: Levenberg and Marquardt's method over unknowns and first
+ * states, and trials of friction and restitution far from where they stand, over the kinks of
+ * contact (why, and what feels a property: learn/property_search.h). */
 #ifndef CAROM_FIT_MINIMISE_H
 #define CAROM_FIT_MINIMISE_H
 
@@ -51,26 +51,28 @@ void minimise_remember(minimiser *m);
 /* Tries values of every friction and restitution; `moved` tells whether any was changed. */
 carom_status minimise_search(minimiser *m, bool *moved, carom_error *error);
 
-/* Tries the borders of frictions and restitutions that stand near one, with a minimisation behind each trial: bounces
- * that are shorter and shorter, or slides that just stick, make kinks on the way. */
+/* Tries the borders of frictions and restitutions that stand near one, with a minimisation behind
+ * each trial: bounces that are shorter and shorter, or slides that just stick, make kinks on the
+ * way. */
 carom_status minimise_search_borders(minimiser *m, bool *moved, carom_error *error);
 
-/* Puts frictions and restitutions that stand near a border there if the data does not tell the difference: a weak prior
- * alone has kept them away. For the end of a search: descent would leave again. */
+/* Puts frictions and restitutions that stand near a border there if the data does not tell the
+ * difference: a weak prior alone has kept them away. For the end of a search: descent would leave
+ * again. */
 carom_status minimise_rest_at_borders(minimiser *m, carom_error *error);
 
-/* Tries other first states for pieces that fit badly: an impact that is met a step too early or missed leaves
- * no way back by derivatives. Candidates are the end of the piece before and moves of each coordinate by a
- * few deviations of the noise. `moved` tells whether the cost fell. */
+/* Tries other first states for pieces that fit badly: an impact that is met a step too early or
+ * missed leaves no way back by derivatives. Candidates are the end of the piece before and moves of
+ * each coordinate by a few deviations of the noise. `moved` tells whether the cost fell. */
 carom_status minimise_search_states(minimiser *m, bool *moved, carom_error *error);
 
-/* The cost with one unknown at q, all else as it is; of the pieces that feel it (all, if it is none of a
- * contact), beside that at the present value. */
+/* The cost with one unknown at q, all else as it is; of the pieces that feel it (all, if it is none
+ * of a contact), beside that at the present value. */
 carom_status minimise_try(minimiser *m, int index, double q, double *difference,
                           carom_error *error);
 
-/* The same where all other unknowns and the first states follow: a point of the profile likelihood. Derivatives are
- * those of somewhere else afterwards. */
+/* The same where all other unknowns and the first states follow: a point of the profile likelihood.
+ * Derivatives are those of somewhere else afterwards. */
 carom_status minimise_profile(minimiser *m, int index, double q, double *difference,
                               carom_error *error);
 

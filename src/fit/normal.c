@@ -70,8 +70,8 @@ static double *entry(const normal_equations *n, int row, int column) {
   return &n->K[n->start[row] + column - n->first[row]];
 }
 
-/* A join between pieces i and i + 1: residual e with derivatives by z_i, q (end_by) and z_{i+1}. Rows of
- * `by` in this order. Adds to the normals in K, B (in X), gz, S, gq. */
+/* A join between pieces i and i + 1: residual e with derivatives by z_i, q (end_by) and z_{i+1}.
+ * Rows of `by` in this order. Adds to the normals in K, B (in X), gz, S, gq. */
 static void add_join(normal_equations *n, int i, int local, const double *starts) {
   const shooting *sh = n->sh;
   const piece_normal *now = &sh->normals[i], *next = &sh->normals[i + 1];
@@ -295,8 +295,8 @@ void normal_states(const normal_equations *n, const double *dq, double *dz) {
   }
 }
 
-/* dz minimises the damped model at dq: what is left is the Schur complement's in dq, the fall g'K^-1 g / 2
- * of the states alone, and what damping took from it. */
+/* dz minimises the damped model at dq: what is left is the Schur complement's in dq, the fall
+ * g'K^-1 g / 2 of the states alone, and what damping took from it. */
 double normal_predicted(const normal_equations *n, const double *dq, const double *dz) {
   int p = n->p;
   size_t stride = (size_t)p + 1;

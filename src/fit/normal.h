@@ -27,8 +27,8 @@ typedef struct normal_equations {
 carom_status normal_init(normal_equations *n, shooting *sh, carom_error *error);
 void normal_free(normal_equations *n);
 
-/* Assembles the last evaluation with derivatives at these first states. `leverages` costs a solution for
- * each unknown. */
+/* Assembles the last evaluation with derivatives at these first states. `leverages` costs a
+ * solution for each unknown. */
 void normal_reduce(normal_equations *n, const double *q, const double *starts, double damping,
                    bool leverages);
 
@@ -36,7 +36,8 @@ void normal_reduce(normal_equations *n, const double *q, const double *starts, d
 bool normal_solve(const normal_equations *n, const double *q, const double *low, const double *high,
                   double damping, double *dq);
 
-/* way [p] along which q is known least, of all that is known to a natural unit, one deviation long; false if nothing is. */
+/* way [p] along which q is known least, of all that is known to a natural unit, one deviation long;
+ * false if nothing is. */
 bool normal_softest(const normal_equations *n, double *way);
 
 /* dz [piece_count][f] that belongs to dq. */

@@ -9,7 +9,8 @@
 #include "physics/collision.h"
 #include "system/system.h"
 
-/* Deviations of a coordinate beyond which an overlap is none of noise, and the share of such states that is. */
+/* Deviations of a coordinate beyond which an overlap is none of noise, and the share of such states
+ * that is. */
 static const double DEVIATIONS = 6, SHARE = 0.01;
 
 typedef struct worst {
@@ -32,8 +33,8 @@ static double deepest(const carom_system *s, const contact_list *list, const dou
   return depth;
 }
 
-/* Noise of a coordinate by the second differences of measured positions, which no model that does not fit makes
- * larger; NaN if memory is short. */
+/* Noise of a coordinate by the second differences of measured positions, which no model that does
+ * not fit makes larger; NaN if memory is short. */
 static double scatter_of(const shooting *sh, int states) {
   size_t row = 2 * (size_t)sh->D, used = 0;
   double *values = size_allocate((size_t)states * (size_t)sh->D, sizeof(double));

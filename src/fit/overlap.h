@@ -1,4 +1,5 @@
-/* Measured states in which bodies are inside of each other or of planes: a plane in the wrong place, a wrong radius. */
+/* Measured states in which bodies are inside of each other or of planes: a plane in the wrong
+ * place, a wrong radius. */
 #ifndef CAROM_FIT_OVERLAP_H
 #define CAROM_FIT_OVERLAP_H
 

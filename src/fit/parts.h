@@ -1,12 +1,14 @@
 /* Which bodies a time step couples.
  *
- * The derivative of a time step takes a reverse pass for each freedom of the state. Where bodies fly by themselves
- * between contacts, those that no contact has joined in a step do not feel each other: rows of the Jacobian that belong
- * to different groups of bodies share a pass, and what comes back is told apart by whose it is. Five balls of which two
- * collide take eight passes instead of twenty, and four where none do.
+ * The derivative of a time step takes a reverse pass for each freedom of the state. Where bodies
+ * fly by themselves between contacts, those that no contact has joined in a step do not feel each
+ * other: rows of the Jacobian that belong to different groups of bodies share a pass, and what
+ * comes back is told apart by whose it is. Five balls of which two collide take eight passes
+ * instead of twenty, and four where none do.
  *
- * This holds for point masses without joints, springs, limits, gravity and drag, and for unknowns that belong to a body or
- * to a contact: masses, frictions, restitutions. Everywhere else all rows are of one group. */
+ * This holds for point masses without joints, springs, limits, gravity and drag, and for unknowns
+ * that belong to a body or to a contact: masses, frictions, restitutions. Everywhere else all rows
+ * are of one group. */
 #ifndef CAROM_FIT_PARTS_H
 #define CAROM_FIT_PARTS_H
 
@@ -23,7 +25,8 @@ typedef struct body_parts {
   double *masked;  /* [parameter_count] scratch */
 } body_parts;
 
-/* L [rows][2 D] are rows of the tangent space at any state. False if memory is short; parts_free is due in any case. */
+/* L [rows][2 D] are rows of the tangent space at any state. False if memory is short; parts_free is
+ * due in any case. */
 bool parts_init(body_parts *p, const carom_system *system, const unknown_list *unknowns, int rows,
                 const double *L, int most);
 void parts_free(body_parts *p);
@@ -34,7 +37,8 @@ int parts_split(body_parts *p, const carom_rollout *rollout, int sample);
 /* seed [2 D] = the sum of the rows of L [rows][2 D] that share a pass. */
 void parts_seed(const body_parts *p, int sample, int pass, const double *L, double *seed);
 
-/* What belongs to row i of the cotangents state_bar [2 D] and theta_bar of its pass: row [2 D + unknowns]. */
+/* What belongs to row i of the cotangents state_bar [2 D] and theta_bar of its pass: row [2 D +
+ * unknowns]. */
 void parts_row(body_parts *p, const unknown_list *unknowns, const double *q, int sample, int i,
                const double *state_bar, const double *theta_bar, double *row);
 

@@ -129,7 +129,8 @@ static int best_of(const population *p) {
 // what the next states cost a member
 static double rise_of(const members *of, int k) { return of->cost[k] - of->before[k]; }
 
-/* What members are weighed by: all states, the next ones alone, what they gain by taking other sides. */
+/* What members are weighed by: all states, the next ones alone, what they gain by taking other
+ * sides. */
 typedef enum weighed { BY_COST, BY_RISE, BY_GAIN } weighed;
 
 /* Weight of each member for a degree `by` more of it, to next.cost; returns how many count. */
@@ -201,8 +202,9 @@ static void move(population *p, const double *from, double *to) {
   if (!tangent_move(&p->copies.tangent, to, p->d.z)) memcpy(to, from, bytes);
 }
 
-/* One move of each member, by Metropolis' rule for a power of the likelihood; the next states count by a degree. How much worse it may be is
- * drawn first, so that most of what is refused need not be followed to its end. */
+/* One move of each member, by Metropolis' rule for a power of the likelihood; the next states count
+ * by a degree. How much worse it may be is drawn first, so that most of what is refused need not be
+ * followed to its end. */
 static carom_status sweep(population *p, double degree, double power, carom_error *error) {
   static const double sizes[] = {0.15, 0.4, 0.8};
   enum { SIZES = sizeof sizes / sizeof sizes[0] };
@@ -263,8 +265,9 @@ static double surplus(const population *p) {
   return least - usual * (p->copies.horizon - p->copies.mark) / p->copies.horizon;
 }
 
-/* The population of the present horizon, from that of the one before. `there` is false if no member has a motion. Each degree is so large that
- * enough members count, and that none would have to bear much which another order of impacts may explain. */
+/* The population of the present horizon, from that of the one before. `there` is false if no member
+ * has a motion. Each degree is so large that enough members count, and that none would have to bear
+ * much which another order of impacts may explain. */
 static carom_status grow(population *p, bool *there, carom_error *error) {
   enum { SWEEPS = 6, DEGREES = 12 };
   const double COUNT = 0.3, CALM = 0.5; // share of the members that count
@@ -293,8 +296,9 @@ static carom_status grow(population *p, bool *there, carom_error *error) {
   return status;
 }
 
-/* A sample of the likelihood lies above the floors of its valleys by half of its freedoms, and much of what it sees is wide rather than deep: descents
- * from there end on the next edge. So it becomes one of ever higher powers of the likelihood. */
+/* A sample of the likelihood lies above the floors of its valleys by half of its freedoms, and much
+ * of what it sees is wide rather than deep: descents from there end on the next edge. So it becomes
+ * one of ever higher powers of the likelihood. */
 static carom_status cool(population *p, carom_error *error) {
   enum { SWEEPS = 5 };
   const double BY = 1.6, COLD = 20;
@@ -313,7 +317,8 @@ static void set_strict(population *p, double strict) {
   p->copies.strict = p->strict;
 }
 
-/* States that have taken another side of an impact pay for a part of what they gain by that, and for all of it in the end, or until no member costs less than `most`. */
+/* States that have taken another side of an impact pay for a part of what they gain by that, and
+ * for all of it in the end, or until no member costs less than `most`. */
 static carom_status harden(population *p, double most, carom_error *error) {
   enum { SWEEPS = 3 };
   const double COUNT = 0.5, FACTOR = 1.2, LEAST = 0.05;
@@ -361,8 +366,8 @@ static int first_horizon(const shooting *sh) {
   return 1;
 }
 
-/* Members of one piece over all of its states; `there` is false if none has a motion, or if its first horizon is all of it: then no next states leave
- * orders open. */
+/* Members of one piece over all of its states; `there` is false if none has a motion, or if its
+ * first horizon is all of it: then no next states leave orders open. */
 static carom_status gather(population *p, int index, int round, bool *there, carom_error *error) {
   enum { SLOW = 5, FAST = 10 }; // states that come one by one, by two, then by three
   minimiser *m = p->m;

@@ -66,7 +66,8 @@ static double mean_cost(const sampling *s, int i) {
   return mean;
 }
 
-/* A population of piece i with the unknowns at s->mean, to s->best: the first that is good, or the best of a few. */
+/* A population of piece i with the unknowns at s->mean, to s->best: the first that is good, or the
+ * best of a few. */
 static carom_status draw_piece(sampling *s, int i, int round, double *cost, carom_error *error) {
   static const double first[] = {0.002, 0.005, 0.002, 0.01}; // strictness while states come in
   enum { TRIALS = sizeof first / sizeof first[0], DRAWN = 8 /* random numbers of its own */ };
@@ -136,8 +137,9 @@ static int count_stuck(const sampling *s) {
   return count;
 }
 
-/* Members that have settled; pieces that are stuck are drawn anew with the unknowns that the others have led to. Where most are, that leads nowhere: the scene does
- * not have its impacts where they were measured, and `there` is false. */
+/* Members that have settled; pieces that are stuck are drawn anew with the unknowns that the others
+ * have led to. Where most are, that leads nowhere: the scene does not have its impacts where they
+ * were measured, and `there` is false. */
 static carom_status settle(sampling *s, int rounds, bool *there, carom_error *error) {
   enum { SWEEPS = 80 };
   bool any = true;
@@ -202,7 +204,8 @@ static double variance_of(const moments *of, int p, int i) {
   return of->square[i * p + i] / of->count - mean * mean;
 }
 
-/* Mean and covariance of two parts; by how far their means are apart is what the sample does not know, so it is added. Do both parts agree? */
+/* Mean and covariance of two parts; by how far their means are apart is what the sample does not
+ * know, so it is added. Do both parts agree? */
 static bool conclude(const sampling *s, const moments *a, const moments *b, posterior *found) {
   const double APART = 0.4, WIDER = 1.5; // deviations, variances
   const int p = s->c.p;

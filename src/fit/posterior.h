@@ -1,25 +1,31 @@
 /* What data says of the unknowns where its likelihood is not normal.
  *
- * Intervals by the curvature at the minimum hold where the cost is a parabola as far as they reach. Where noise is a body's way of several time
- * steps and impacts are many, it is none: the cost has an edge wherever an impact passes a measured time or two impacts change their order, edges are closer
- * than the curvature reaches, and the minimum lies at some of them. So unknowns and first states are sampled from the likelihood,
+ * Intervals by the curvature at the minimum hold where the cost is a parabola as far as they reach.
+ * Where noise is a body's way of several time steps and impacts are many, it is none: the cost has
+ * an edge wherever an impact passes a measured time or two impacts change their order, edges are
+ * closer than the curvature reaches, and the minimum lies at some of them. So unknowns and first
+ * states are sampled from the likelihood,
  *
  *   exp(-cost(q, s)),
  *
- * and what is asked for is mean and covariance of the unknowns. The cost here is the strict one: each state is compared with the side of an impact
- * that the motion has it on. That descent may choose between both sides (fit/branch.h) makes a cost that it can follow, but no likelihood: at the minimum of
- * five trajectories of five balls dozens of states are on the other side, and a sample of that cost is too sure of itself.
+ * and what is asked for is mean and covariance of the unknowns. The cost here is the strict one:
+ * each state is compared with the side of an impact that the motion has it on. That descent may
+ * choose between both sides (fit/branch.h) makes a cost that it can follow, but no likelihood: at
+ * the minimum of five trajectories of five balls dozens of states are on the other side, and a
+ * sample of that cost is too sure of itself.
  *
- * First states begin with populations of the strict likelihood (population_draw), the unknowns held at the minimum, then all move together (fit/chains.h). A piece that no
- * population can put on the right sides is drawn anew with the unknowns that the others have led to. What is gathered then is compared part by part, until two agree. */
+ * First states begin with populations of the strict likelihood (population_draw), the unknowns held
+ * at the minimum, then all move together (fit/chains.h). A piece that no population can put on the
+ * right sides is drawn anew with the unknowns that the others have led to. What is gathered then is
+ * compared part by part, until two agree. */
 #ifndef CAROM_FIT_POSTERIOR_H
 #define CAROM_FIT_POSTERIOR_H
 
 #include "fit/minimise.h"
 
 typedef struct posterior {
-  double
-      roughness; /* share of drawings from the normal distribution that cost more than it says (fit/draws.h) */
+  double roughness;   /* share of drawings from the normal distribution that cost more than it says
+                         (fit/draws.h) */
   bool rough;         /* the likelihood is not normal */
   bool stuck;         /* some impacts could not be put where they were measured */
   int count;          /* draws; 0: there is no sample */
@@ -34,15 +40,17 @@ typedef struct posterior {
 
 /* What is asked for. */
 typedef struct posterior_request {
-  bool
-      always; /* also where the likelihood looks normal, to compare it with another place where it is not */
-  int rounds; /* in which pieces that are stuck are drawn anew, at most */
+  bool always; /* also where the likelihood looks normal, to compare it with another place where it
+                  is not */
+  int rounds;  /* in which pieces that are stuck are drawn anew, at most */
   double
       most; /* none is taken whose members cost more than this on average once they have settled */
 } posterior_request;
 
-/* A sample, if the likelihood about the minimum where m stands is not normal and it can be had: of at most POPULATION_PIECES pieces without joins, of at most
- * POPULATION_FREEDOMS freedoms each, whose motion puts all impacts where they were measured. Whoever wants derivatives there has to evaluate them again. posterior_free is due in any case. */
+/* A sample, if the likelihood about the minimum where m stands is not normal and it can be had: of
+ * at most POPULATION_PIECES pieces without joins, of at most POPULATION_FREEDOMS freedoms each,
+ * whose motion puts all impacts where they were measured. Whoever wants derivatives there has to
+ * evaluate them again. posterior_free is due in any case. */
 carom_status posterior_find(minimiser *m, const posterior_request *request, posterior *found,
                             carom_error *error);
 

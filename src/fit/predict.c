@@ -43,7 +43,8 @@ static carom_status predict_all(const carom_fit *fit, carom_fit *loaded, forecas
   return status;
 }
 
-/* The trajectories as a fit would take them: velocities at their states, states on the constraints. */
+/* The trajectories as a fit would take them: velocities at their states, states on the
+ * constraints. */
 static carom_status load_and_predict(const carom_fit *fit, const carom_trajectories *given,
                                      carom_fit_prediction *p, carom_error *error) {
   carom_trajectories data = *given;

@@ -1,11 +1,12 @@
-/* Residuals of the states of an evaluation: compared, weighed by the robust loss, added to cost and normal equations. */
+/* Residuals of the states of an evaluation: compared, weighed by the robust loss, added to cost and
+ * normal equations. */
 #ifndef CAROM_FIT_RESIDUALS_H
 #define CAROM_FIT_RESIDUALS_H
 
 #include "fit/evaluation.h"
 
-/* State `at` of a sample's piece beside its prediction: its residuals wait in e->r, e->J for what sides of an impact
- * have to say, until they are settled. */
+/* State `at` of a sample's piece beside its prediction: its residuals wait in e->r, e->J for what
+ * sides of an impact have to say, until they are settled. */
 void residuals_compare(evaluation *e, int sample, int at);
 
 /* What was kept of a state goes into cost and normal equations. */

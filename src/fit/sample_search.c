@@ -15,7 +15,8 @@ enum { ROUNDS = 3, FEW_ROUNDS = 2 };
 
 /* Deviations by which places are called different. */
 static const double APART = 3;
-/* By what differences of mean costs are divided, to be logarithms of weights; beyond this many of them nothing counts. */
+/* By what differences of mean costs are divided, to be logarithms of weights; beyond this many of
+ * them nothing counts. */
 static const double PER_WEIGHT = 4, MOST_WEIGHTS = 5;
 /* Differences of the search's cost beyond which no place is sampled. */
 static const double WORSE = 25;
@@ -60,7 +61,8 @@ static double least_level(const several *s) {
   return least;
 }
 
-/* A sample of where the fit stands, from a place of this noise; given up where its draws cost so much more than others that it would not count. */
+/* A sample of where the fit stands, from a place of this noise; given up where its draws cost so
+ * much more than others that it would not count. */
 static carom_status draw_sample(several *s, const outcome *from, bool always, sampled *of,
                                 carom_error *error) {
   const double logs = -from->likelihood - from->at.cost; // of noise
@@ -74,8 +76,9 @@ static carom_status draw_sample(several *s, const outcome *from, bool always, sa
   return status;
 }
 
-/* A sample from one place. Where some of its impacts could not be put where they were measured, that says of the draws, not of the place: whole pieces are found
- * anew with the unknowns that the others had led to, and it is drawn once more from there. */
+/* A sample from one place. Where some of its impacts could not be put where they were measured,
+ * that says of the draws, not of the place: whole pieces are found anew with the unknowns that the
+ * others had led to, and it is drawn once more from there. */
 static carom_status sample_place(several *s, const outcome *from, carom_error *error) {
   minimiser *m = &s->fit->minimiser;
   sampled *of = &s->all[s->count];
@@ -143,7 +146,8 @@ static void put_together(several *s) {
   *into = (posterior){0};
 }
 
-/* The minimum beside the best draw of the sample, if that is lower: first states of the place may have settled in other orders. */
+/* The minimum beside the best draw of the sample, if that is lower: first states of the place may
+ * have settled in other orders. */
 static carom_status descend_from_best(carom_fit *fit, outcome *before, carom_error *error) {
   minimiser *m = &fit->minimiser;
   const size_t p = (size_t)m->sh->p, states = (size_t)m->sh->piece_count * 2 * (size_t)m->sh->D;
@@ -157,7 +161,8 @@ static carom_status descend_from_best(carom_fit *fit, outcome *before, carom_err
   return status;
 }
 
-/* The mean of what a sample leaves open by more than a natural unit is nobody's value: that of the least cost stands for it. */
+/* The mean of what a sample leaves open by more than a natural unit is nobody's value: that of the
+ * least cost stands for it. */
 static void replace_open(carom_fit *fit) {
   const int p = fit->unknowns.count;
   for (int j = 0; j < p && fit->sample.count > 0; j++)

@@ -39,9 +39,9 @@ static bool is_exact(const carom_fit *fit) { return !is_beyond(fit, 1e3); }
 // so much that it is none of unknowns which are not found yet: 1e-4 of the size of what is measured
 static bool is_noisy(const carom_fit *fit) { return is_beyond(fit, 1e7); }
 
-/* Pieces begin where they were measured: near enough to the truth that contacts happen when they should,
- * whatever the unknowns are. Exact data ends here; of noisy data this is where the unknowns begin, and noise is
- * that of predictions from such states. */
+/* Pieces begin where they were measured: near enough to the truth that contacts happen when they
+ * should, whatever the unknowns are. Exact data ends here; of noisy data this is where the unknowns
+ * begin, and noise is that of predictions from such states. */
 static carom_status fit_anchored(carom_fit *fit, const bool *estimate, carom_error *error) {
   enum { ROUNDS = 6 };
   const double ROUGH =
@@ -80,11 +80,12 @@ static int longest_piece(const shooting *sh) {
   return most;
 }
 
-/* Draws of populations: of looking far, of pieces whose unknowns are held, of those among them that went wrong. */
+/* Draws of populations: of looking far, of pieces whose unknowns are held, of those among them that
+ * went wrong. */
 enum { FAR, HELD, AGAIN };
 
-/* Minimises, and looks for what descent cannot find: first states on the other side of a contact, properties far
- * from where they stand. Until nothing moves any more, or `rounds` times. */
+/* Minimises, and looks for what descent cannot find: first states on the other side of a contact,
+ * properties far from where they stand. Until nothing moves any more, or `rounds` times. */
 static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, carom_error *error) {
   minimiser *m = &fit->minimiser;
   const shooting *sh = &fit->shooting;
@@ -107,8 +108,8 @@ static carom_status settle(carom_fit *fit, const bool *estimate, int rounds, car
   return status == CAROM_OK ? minimise(m, error) : status;
 }
 
-/* First states of pieces that cost more than so many deviations above what noise leaves, found anew, with a descent of all behind. Populations are
- * of the first round alone: they are dear. */
+/* First states of pieces that cost more than so many deviations above what noise leaves, found
+ * anew, with a descent of all behind. Populations are of the first round alone: they are dear. */
 static carom_status find_states(minimiser *m, double deviations, int round, bool *moved,
                                 carom_error *error) {
   bool alone = false, populated = false;
@@ -161,7 +162,8 @@ static carom_status leave_valley(carom_fit *fit, const bool *estimate, carom_err
   return status == CAROM_OK ? search_close(&fit->minimiser, error) : status;
 }
 
-/* Pieces of about `length` states with free first states, which begin where they were measured. Rivals are of the same pieces. */
+/* Pieces of about `length` states with free first states, which begin where they were measured.
+ * Rivals are of the same pieces. */
 static carom_status begin_free(carom_fit *fit, int length, carom_error *error) {
   const double ROUGH = 1e-4, WORTH = 0.5; // of the cost, which is a logarithm of likelihood
   minimiser *m = &fit->minimiser;
@@ -182,8 +184,9 @@ static carom_status begin_free(carom_fit *fit, int length, carom_error *error) {
   return status;
 }
 
-/* Pieces are fitted from their first states on to the next `growth` states, and the next: what is known of a first state
- * by the states near it is good enough to predict a few more, and contacts happen as they should. */
+/* Pieces are fitted from their first states on to the next `growth` states, and the next: what is
+ * known of a first state by the states near it is good enough to predict a few more, and contacts
+ * happen as they should. */
 static carom_status grow(carom_fit *fit, const bool *estimate, int growth, carom_error *error) {
   shooting *sh = &fit->shooting;
   const int most = longest_piece(sh);
@@ -210,8 +213,9 @@ carom_status search_pieces(carom_fit *fit, const bool *estimate, int length, int
   return status == CAROM_OK ? settle(fit, estimate, rounds, error) : status;
 }
 
-/* Pieces of four states hardly have more than one impact, so that single first states are enough: once with the unknowns of
- * pieces that begin where they were measured, which noise has biased, and again where those were too far off. */
+/* Pieces of four states hardly have more than one impact, so that single first states are enough:
+ * once with the unknowns of pieces that begin where they were measured, which noise has biased, and
+ * again where those were too far off. */
 static carom_status fit_four(carom_fit *fit, const bool *estimate, carom_error *error) {
   enum { FOUR = 4 };
   minimiser *m = &fit->minimiser;
@@ -224,8 +228,9 @@ static carom_status fit_four(carom_fit *fit, const bool *estimate, carom_error *
   return status == CAROM_OK && moved ? settle(fit, estimate, 2, error) : status;
 }
 
-/* Unknowns of noisy data by short pieces of all of it. The shortest begin where they were measured and have one impact each at most, so that
- * nothing can come in another order; first states of longer ones are free, so that noise does not bias anything. */
+/* Unknowns of noisy data by short pieces of all of it. The shortest begin where they were measured
+ * and have one impact each at most, so that nothing can come in another order; first states of
+ * longer ones are free, so that noise does not bias anything. */
 static carom_status fit_short(carom_fit *fit, const bool *estimate, carom_error *error) {
   const double SUSPECT = 1; // deviations
   bool moved;
@@ -293,10 +298,10 @@ static carom_status fit_states(carom_fit *fit, const bool *estimate, carom_error
   return status;
 }
 
-/* Pieces from their measured states once more, with the unknowns that free first states led to: where data is exact
- * and the start was too far for contacts to happen when they should, this ends with nothing left, which the free
- * ones approach slowly, over a kink for each impact beside a measured time. If something is left, it is noise, and
- * all stays as it was. */
+/* Pieces from their measured states once more, with the unknowns that free first states led to:
+ * where data is exact and the start was too far for contacts to happen when they should, this ends
+ * with nothing left, which the free ones approach slowly, over a kink for each impact beside a
+ * measured time. If something is left, it is noise, and all stays as it was. */
 static carom_status fit_again(carom_fit *fit, const bool *estimate, carom_error *error) {
   minimiser *m = &fit->minimiser;
   shooting *sh = &fit->shooting;

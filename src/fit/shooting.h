@@ -83,8 +83,8 @@ typedef struct shooting {
   int mark;           /* states whose part of it is kept, too */
   double *mark_cost;  /* [piece_count] */
   double *side_gain; /* [piece_count] what states have gained by taking another side of an impact */
-  const double *
-      strict; /* [piece_count] part of that which they cost all the same; NULL: none. Not for derivatives */
+  /* [piece_count] part of that which they cost all the same; NULL: none. Not for derivatives */
+  const double *strict;
   const double *limit;  /* [piece_count] of shooting_try, else NULL */
   double degree;        /* by which states from the mark on count there */
   double *piece_square; /* [piece_count] sum of squares in deviations */
@@ -100,35 +100,36 @@ typedef struct shooting {
   double *work, *joining;
 } shooting;
 
-/* Pieces of `length` states from runs of states that begin at `first` [run_count] in the data and have
- * `count` [run_count] states. shooting_free is due in any case. */
+/* Pieces of `length` states from runs of states that begin at `first` [run_count] in the data and
+ * have `count` [run_count] states. shooting_free is due in any case. */
 carom_status shooting_init(shooting *sh, const carom_system *system, const unknown_list *unknowns,
                            const carom_rollout_options *simulation, const double *data,
                            const double *clean, int run_count, const int *first, const int *count,
                            int length, carom_error *error);
 void shooting_free(shooting *sh);
 
-/* Cuts runs into pieces of about `length` states, which must not be shorter than those of shooting_init, at states
- * that are as far from contacts as can be, by what the last evaluation with note_felt has found: a join beside
- * an impact would tie a state after it to one before it. */
+/* Cuts runs into pieces of about `length` states, which must not be shorter than those of
+ * shooting_init, at states that are as far from contacts as can be, by what the last evaluation
+ * with note_felt has found: a join beside an impact would tie a state after it to one before it. */
 carom_status shooting_recut(shooting *sh, int length, carom_error *error);
 
-/* The cost at coordinates q and first states `starts` [piece_count][2 D] (not read unless states are free),
- * of the pieces in `subset` (NULL: all). Infinite where motion cannot be computed; then the error
- * says why, and the status is CAROM_OK all the same unless memory is short. With `derivatives` the normals
- * are filled. */
+/* The cost at coordinates q and first states `starts` [piece_count][2 D] (not read unless states
+ * are free), of the pieces in `subset` (NULL: all). Infinite where motion cannot be computed; then
+ * the error says why, and the status is CAROM_OK all the same unless memory is short. With
+ * `derivatives` the normals are filled. */
 carom_status shooting_evaluate(shooting *sh, const double *q, const double *starts,
                                const int *subset, int subset_count, bool derivatives, double *cost,
                                carom_error *error);
 
-/* Costs of pieces in piece_cost, without derivatives, where only those up to `ceiling` [piece_count] are of interest: what a piece costs that turns out
- * to be above is infinite, and its motion is not followed to its end. States from sh->mark on count by sh->degree there. `there` is false where motion
- * cannot be computed. */
+/* Costs of pieces in piece_cost, without derivatives, where only those up to `ceiling`
+ * [piece_count] are of interest: what a piece costs that turns out to be above is infinite, and
+ * its motion is not followed to its end. States from sh->mark on count by sh->degree there.
+ * `there` is false where motion cannot be computed. */
 carom_status shooting_try(shooting *sh, const double *q, const double *starts, const int *subset,
                           int subset_count, const double *ceiling, bool *there, carom_error *error);
 
-/* Length of the time step of a piece that leads to its state `at`; of one that leads beyond its own states and the first of the next
- * piece, dt. */
+/* Length of the time step of a piece that leads to its state `at`; of one that leads beyond its
+ * own states and the first of the next piece, dt. */
 double shooting_step_length(const shooting *sh, int index, int at);
 
 /* The cost of a join between the end of a piece and the first state of the next one. */

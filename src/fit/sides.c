@@ -63,8 +63,8 @@ static carom_status take_rows(evaluation *e, int sample, branch_side side, int i
   return CAROM_OK;
 }
 
-/* Units of the state to be compared take that side of an impact in the last step which fits them best, if it is better
- * than what they have. */
+/* Units of the state to be compared take that side of an impact in the last step which fits them
+ * best, if it is better than what they have. */
 carom_status sides_consider(evaluation *e, int sample, branch_side side, carom_error *error) {
   shooting *sh = e->sh;
   size_t row = 2 * (size_t)sh->D, m = (size_t)sh->measure.count;

@@ -54,7 +54,8 @@ static void survey_free(survey *s) {
   free(s->line);
 }
 
-/* A point of one axis: costs of all suspects there. Infinite where motion cannot be computed, or above the limit. */
+/* A point of one axis: costs of all suspects there. Infinite where motion cannot be computed, or
+ * above the limit. */
 static carom_status look(survey *s, int axis, int point, carom_error *error) {
   state_descent *d = &s->d;
   shooting *sh = d->sh;

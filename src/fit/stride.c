@@ -39,8 +39,8 @@ static int find_risen(minimiser *m) {
   return count;
 }
 
-/* Pieces of the list whose first states in m->share_starts cost less than the best so far take them, with their share where it is
- * one. */
+/* Pieces of the list whose first states in m->share_starts cost less than the best so far take
+ * them, with their share where it is one. */
 static carom_status take_better(minimiser *m, int count, const double *share, double *cost,
                                 carom_error *error) {
   shooting *sh = m->sh;

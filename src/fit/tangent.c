@@ -162,14 +162,15 @@ static void rigid_move(const tangent_space *t, int at, double *s, const double *
 
 /* ---- jointed assemblies ---------------------------------------------------------------------- */
 
-/* Orthonormal rows Q [rows][n] of J_E of an assembly with J = T Q (T [rows][rows] lower triangular), and
- * N [n - rows][n] beside them, over the coordinates of its points. */
+/* Orthonormal rows Q [rows][n] of J_E of an assembly with J = T Q (T [rows][rows] lower
+ * triangular), and N [n - rows][n] beside them, over the coordinates of its points. */
 typedef struct frame {
   int n, rows;
   double *Q, *N, *T;
 } frame;
 
-// row -= its parts along `count` orthonormal rows, twice for rounding; adds them to `along` (or NULL)
+// row -= its parts along `count` orthonormal rows, twice for rounding; adds them to `along` (or
+// NULL)
 static void remove_parts(const double *rows, int count, int n, double *row, double *along) {
   for (int pass = 0; pass < 2; pass++)
     for (int k = 0; k < count; k++) {

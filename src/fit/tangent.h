@@ -1,8 +1,8 @@
 /* States near a state that hold the constraints: coordinates z of the tangent space of (x, v).
  *
- * A free point has its coordinates, a rigid body without joints its centre and a turn phi (tips e_k go to
- * exp(phi) e_k, and the angular velocity to omega + beta), everything else an orthonormal basis N of the
- * null space of J_E(x):
+ * A free point has its coordinates, a rigid body without joints its centre and a turn phi (tips e_k
+ * go to exp(phi) e_k, and the angular velocity to omega + beta), everything else an orthonormal
+ * basis N of the null space of J_E(x):
  *
  *   dx = N a,   dv = N b - J^+ (D_x (J v)) N a
  *
@@ -30,7 +30,8 @@ void tangent_space_free(tangent_space *t);
 /* B and L [size][2 D] at the state s = (x, v) [2 D]. */
 void tangent_at(tangent_space *t, const double *s, double *B, double *L);
 
-/* s moved by z; z = 0 leaves it as it is to the bit, on the constraints or off. False if it cannot be. */
+/* s moved by z; z = 0 leaves it as it is to the bit, on the constraints or off. False if it cannot
+ * be. */
 bool tangent_move(tangent_space *t, double *s, const double *z);
 
 #endif

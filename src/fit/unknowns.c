@@ -513,7 +513,8 @@ static carom_status add_regularizer(parser *p, const item *it) {
                      p->system->regularizer, 0, INFINITY, 1);
 }
 
-/* A length by which others are small or large: the farthest that a shape reaches from its centre; 1 without one. */
+/* A length by which others are small or large: the farthest that a shape reaches from its centre; 1
+ * without one. */
 static double size_of_bodies(const carom_system *system) {
   double size = 0;
   for (int i = 0; i < system->body_count; i++) {
@@ -627,7 +628,8 @@ static carom_status add_offsets(parser *p, const item *it) {
   return status;
 }
 
-/* corner[BODY]:shared is one factor of all its corners, corner[BODY][K][AXIS] one coordinate of one of them. */
+/* corner[BODY]:shared is one factor of all its corners, corner[BODY][K][AXIS] one coordinate of one
+ * of them. */
 static carom_status add_corner_factor(parser *p, const item *it, const selection *s) {
   double *coordinates = malloc(sizeof(double) * (size_t)s->count + 1);
   char name[96];

@@ -1,9 +1,9 @@
-/* The unknowns of an identification: which numbers of theta, or of the way data is measured, each one
- * stands for, in which coordinate it is sought, between which bounds, with which prior.
+/* The unknowns of an identification: which numbers of theta, or of the way data is measured, each
+ * one stands for, in which coordinate it is sought, between which bounds, with which prior.
  *
- * The coordinate q of a positive number is its logarithm, of all others the number itself. Several entries
- * of theta may hang on one unknown: in proportion where theta has logarithms, else as coefficient times
- * value. */
+ * The coordinate q of a positive number is its logarithm, of all others the number itself. Several
+ * entries of theta may hang on one unknown: in proportion where theta has logarithms, else as
+ * coefficient times value. */
 #ifndef CAROM_FIT_UNKNOWNS_H
 #define CAROM_FIT_UNKNOWNS_H
 
@@ -16,8 +16,8 @@ typedef enum unknown_kind {
   UNKNOWN_LINEAR,   /* theta has the value: friction, restitution, gravity, regularizer */
   UNKNOWN_SCALE,    /* of the data */
   UNKNOWN_SHIFT,    /* of the data, along `axis` */
-  UNKNOWN_CENTRE /* of mass of `body`, along its axis `axis`: corners stand at theta_e - value, and what is
-                       measured of the body is a point beside its centre */
+  UNKNOWN_CENTRE /* of mass of `body`, along its axis `axis`: corners stand at theta_e - value, and
+                    what is measured of the body is a point beside its centre */
 } unknown_kind;
 
 typedef struct unknown {
@@ -26,12 +26,11 @@ typedef struct unknown {
   carom_segment segment; /* of theta */
   int axis, body;
   int entry_count;
-  int *entries; /* [entry_count] of theta */
-  double *
-      coefficients; /* [entry_count] UNKNOWN_LINEAR: theta_e = coefficient value; UNKNOWN_LOG: theta_e =
-                           coefficient + q */
-  double start, scene;           /* values */
-  double low, high;              /* bounds of the value */
+  int *entries;         /* [entry_count] of theta */
+  double *coefficients; /* [entry_count] UNKNOWN_LINEAR: theta_e = coefficient value; UNKNOWN_LOG:
+                           theta_e = coefficient + q */
+  double start, scene;  /* values */
+  double low, high;     /* bounds of the value */
   double prior, prior_deviation; /* of the value; deviation 0: there is none */
   double natural; /* a change of q that is large: what is not known better is not known */
   double
@@ -54,17 +53,18 @@ double unknown_coordinate(const unknown *u, double value);
 /* d value / d q at q */
 double unknown_slope(const unknown *u, double q);
 
-/* Puts the coordinates q [count] into theta, which holds the scene's values, and into how things are measured,
- * which keeps what is not unknown. */
+/* Puts the coordinates q [count] into theta, which holds the scene's values, and into how things
+ * are measured, which keeps what is not unknown. */
 void unknowns_put(const unknown_list *list, const double *q, double *theta, measure *measured);
 
 /* q_bar [count] of cotangents of theta; what hangs on how things are measured is not in it. */
 void unknowns_pull(const unknown_list *list, const double *q, const double *theta_bar,
                    double *q_bar);
 
-/* The cost of priors at q, with its first and second derivative (Gauss and Newton's), of one unknown. Beside
- * the one that was given, each has a weak one that ends WEAK_PRIOR natural units from the start: what the data
- * does not determine stays near there, instead of running away along a valley. */
+/* The cost of priors at q, with its first and second derivative (Gauss and Newton's), of one
+ * unknown. Beside the one that was given, each has a weak one that ends WEAK_PRIOR natural units
+ * from the start: what the data does not determine stays near there, instead of running away along
+ * a valley. */
 #define WEAK_PRIOR 3.0
 double unknown_prior(const unknown *u, double q, double *slope, double *curvature);
 /* The cost of all of them. */

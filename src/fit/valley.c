@@ -43,8 +43,8 @@ static carom_status try_states(state_descent *d, carom_error *error) {
   return status;
 }
 
-/* An impact that comes in another step than it did leaves no slope that leads there: first states of the pieces
- * in the list are moved by up to four deviations, and what is best is taken. */
+/* An impact that comes in another step than it did leaves no slope that leads there: first states
+ * of the pieces in the list are moved by up to four deviations, and what is best is taken. */
 static carom_status jump(state_descent *d, carom_error *error) {
   static const double moves[] = {0.5, -0.5, 1, -1, 2, -2, 4, -4};
   enum { MOVES = sizeof moves / sizeof moves[0] };
@@ -75,8 +75,9 @@ static bool draw_state(state_descent *d, int i, rng *random) {
   return tangent_move(&sh->tangent, state_descent_state(d, d->trial, i), d->z);
 }
 
-/* First states of the pieces in the list as a horizon of `known` states leaves them open, each the best of many for the
- * present one: coordinates move together, which moves of one of them cannot. */
+/* First states of the pieces in the list as a horizon of `known` states leaves them open, each the
+ * best of many for the present one: coordinates move together, which moves of one of them
+ * cannot. */
 static carom_status draw(state_descent *d, int known, carom_error *error) {
   enum { DRAWS = 64 };
   shooting *sh = d->sh;
@@ -168,7 +169,8 @@ static carom_status find_anew(state_descent *d, minimiser *m, bool *moved, carom
   return status;
 }
 
-/* First states of the pieces that cost more than `deviations` above the usual; of one piece alone where `only` is not -1. */
+/* First states of the pieces that cost more than `deviations` above the usual; of one piece alone
+ * where `only` is not -1. */
 static carom_status find_states(minimiser *m, double deviations, int only, bool *moved,
                                 carom_error *error) {
   state_descent d;
@@ -206,8 +208,9 @@ static bool is_property(const minimiser *m, int j) {
   return segment == CAROM_FRICTION || segment == CAROM_RESTITUTION;
 }
 
-/* More than noise leaves, in all pieces together or in one of them: something is far off. One piece alone may feel a property, and costs a few deviations
- * more where that stands in another valley. */
+/* More than noise leaves, in all pieces together or in one of them: something is far off. One piece
+ * alone may feel a property, and costs a few deviations more where that stands in another
+ * valley. */
 static bool is_misfit(const minimiser *m) {
   const double FAR = 4, FAR_OF_ONE = 2.5; // deviations
   const shooting *sh = m->sh;
@@ -254,9 +257,9 @@ carom_status valley_sliding_edge(minimiser *m, int j, double *edge, carom_error 
   return status;
 }
 
-/* Values worth trying: the border that a property is near, where bounces or slides that are shorter and shorter make a
- * kink each; of a friction with which everything sticks, those below the edge of sliding; and where something is far
- * off, others. */
+/* Values worth trying: the border that a property is near, where bounces or slides that are shorter
+ * and shorter make a kink each; of a friction with which everything sticks, those below the edge of
+ * sliding; and where something is far off, others. */
 static carom_status try_property(minimiser *m, int j, bool misfit, place *kept, bool *moved,
                                  carom_error *error) {
   static const double factors[] = {0.5, 0.7, 0.85, 0.95, 1.2, 1.5, 2.2};

@@ -1,8 +1,10 @@
 /* Places that a search has come to an end at.
  *
- * Where impacts may come in several orders, whole trajectories found anew from unknowns elsewhere (fit/look_along.h) often end at other unknowns with nearly the same
- * cost. Which of these places the data speaks for, that cost does not tell: it lets states choose between the sides of an impact (fit/branch.h). So they are kept, for
- * whoever samples the likelihood itself (fit/sample_search.h). */
+ * Where impacts may come in several orders, whole trajectories found anew from unknowns elsewhere
+ * (fit/look_along.h) often end at other unknowns with nearly the same cost. Which of these places
+ * the data speaks for, that cost does not tell: it lets states choose between the sides of an
+ * impact (fit/branch.h). So they are kept, for whoever samples the likelihood itself
+ * (fit/sample_search.h). */
 #ifndef CAROM_FIT_VISITED_H
 #define CAROM_FIT_VISITED_H
 
@@ -10,7 +12,8 @@
 
 enum { MOST_VISITED = 8 };
 
-/* A place with the noise that was found there, and the logarithm of its likelihood by the cost of the search. */
+/* A place with the noise that was found there, and the logarithm of its likelihood by the cost of
+ * the search. */
 typedef struct outcome {
   place at;
   double noise[CAROM_CHANNEL_COUNT], likelihood;

@@ -90,7 +90,8 @@ void simulated_free(simulated *s) {
   carom_system_destroy(s->system);
 }
 
-// many short time steps of few samples: threads would wait for each other, above all where others work too
+// many short time steps of few samples: threads would wait for each other, above all where others
+// work too
 carom_fit_options fit_one_thread(void) {
   carom_fit_options options = carom_fit_default_options();
   options.threads = 1;

@@ -10,15 +10,17 @@ typedef struct simulated {
   carom_trajectories data;
 } simulated;
 
-/* Trajectories of a scene with normal noise on every coordinate, contacts at the time of impact if `event`. */
+/* Trajectories of a scene with normal noise on every coordinate, contacts at the time of impact if
+ * `event`. */
 simulated simulate_noisy(const char *scene, int count, int steps, bool event, double noise,
                          uint64_t seed);
-/* Exact trajectories of a scene, contacts at the time of impact, of which states are taken at random eighths of time steps:
- * steps from one to 14 of them. */
+/* Exact trajectories of a scene, contacts at the time of impact, of which states are taken at
+ * random eighths of time steps: steps from one to 14 of them. */
 simulated simulate_uneven(const char *scene, int count, int states, uint64_t seed);
 void simulated_free(simulated *s);
 
-/* Many short time steps of few samples: threads would wait for each other, above all where others work too. */
+/* Many short time steps of few samples: threads would wait for each other, above all where others
+ * work too. */
 carom_fit_options fit_one_thread(void);
 
 /* These fail the test if they cannot be done. */
@@ -28,7 +30,8 @@ const carom_fit_estimate *fit_find(const carom_fit_result *r, const char *name);
 bool fit_has_note(const carom_fit_result *r, const char *text);
 double fit_cost_at(shooting *sh, const double *q, const double *starts);
 
-/* Gradient by q and by the first states of all pieces, joins and priors included, beside differences. */
+/* Gradient by q and by the first states of all pieces, joins and priors included, beside
+ * differences. */
 void fit_check_gradient(carom_fit *fit, bool free_states);
 
 #endif
