@@ -196,6 +196,15 @@ static double time_step(const motion_set *set) {
   return set->info.dt;
 }
 
+// motion is shown at equal steps
+static void warn_of_times(const motion_set *set, const char *path) {
+  const carom_array *t = carom_arrays_find(&set->arrays, "t");
+  if (t != NULL && t->rank == 2)
+    fprintf(stderr,
+            "carom: warning: %s: time steps are unequal; states are shown %g apart, their median\n",
+            path, set->dt);
+}
+
 carom_status motion_set_read(const char *path, const motion_choice *choice, motion_set *set,
                              carom_error *error) {
   *set = (motion_set){0};
@@ -209,6 +218,7 @@ carom_status motion_set_read(const char *path, const motion_choice *choice, moti
     set->dt = time_step(set);
     status = collect(set, choice, error);
   }
+  if (status == CAROM_OK) warn_of_times(set, path);
   if (status != CAROM_OK) motion_set_free(set);
   return status;
 }

@@ -60,6 +60,7 @@ says "dataset and train need equal ones"
 expect 0 "1 states inside 1 trajectories are missing" fit ball.json --data odd.h5 --unknown gravity,restitution
 holds "gravity, uneven" awk '$1 == "gravity" && $2 > 9.80 && $2 < 9.82 {found = 1} END {exit !found}' out
 holds "restitution, uneven" awk '$1 ~ /^restitution/ && $2 > 0.795 && $2 < 0.805 {found = 1} END {exit !found}' out
+expect 0 "time steps are unequal; states are shown 0.0[0-9]+ apart" view odd.h5 -o odd.html
 expect 1 "unequal, chunks have equal ones" dataset ball.json --from odd.h5 -o none.h5
 expect 0 "2 of 112 to 120 states" import ball.json odd.csv track.csv --length-factor 0.01 -o both.h5
 expect 0 "gravity" fit ball.json --data both.h5 --unknown gravity,restitution --quiet --hold-out 1-1
