@@ -47,7 +47,8 @@ carom_status unknowns_parse(const carom_system *system, const char *text, unknow
                             carom_error *error);
 void unknowns_free(unknown_list *list);
 
-/* Values and coordinates. */
+/* Values and coordinates; is the coordinate a logarithm? */
+bool unknown_is_logarithmic(const unknown *u);
 double unknown_value(const unknown *u, double q);
 double unknown_coordinate(const unknown *u, double value);
 /* d value / d q at q */
