@@ -70,6 +70,52 @@ static void test_motion(void **state) {
   check_motion("bd1", 1e-7); // Runge-Kutta over longer steps
 }
 
+/* Steps that are all of one length, not that of the options, are those of options with that length,
+ * to the bit: contacts that stick, overlaps that are undone by a velocity and impacts know it, too.
+ */
+static void check_length(const char *scene, carom_contact_time when,
+                         carom_compensation how_undone) {
+  enum { COUNT = 4, STEPS = 150 };
+  carom_system *system = load_system(scene);
+  const carom_system_info info = carom_system_describe(system);
+  const size_t size = (size_t)(info.point_count * info.dimension), all = COUNT * (STEPS + 1) * size;
+  carom_rollout_options how = carom_rollout_default_options(system);
+  how.contact_time = when;
+  how.compensation = how_undone;
+  how.hold_contacts = true;
+  how.shard_size = 1;
+  how.steps = STEPS;
+  double lengths[COUNT * STEPS], *x0 = calloc(2 * COUNT * size, sizeof(double)),
+                                 *v0 = x0 + COUNT * size;
+  double *x = calloc(4 * all, sizeof(double)), *v = x + all, *own = v + all, *own_v = own + all;
+  uint8_t contacts[COUNT * (STEPS + 1)];
+  assert_int_equal(carom_system_sample(system, 6, COUNT, x0, v0, NULL), CAROM_OK);
+  for (int k = 0; k < COUNT * STEPS; k++) lengths[k] = 0.7 * info.dt;
+  assert_int_equal(
+      rollout_simulate(system, &how, lengths, NULL, COUNT, x0, v0, own, own_v, NULL, NULL, NULL),
+      CAROM_OK);
+  how.dt = 0.7 * info.dt;
+  assert_int_equal(
+      carom_system_simulate(system, &how, NULL, COUNT, x0, v0, x, v, contacts, NULL, NULL),
+      CAROM_OK);
+  int touched = 0;
+  for (int k = 0; k < COUNT * (STEPS + 1); k++) touched += contacts[k];
+  assert_true(touched > 2);
+  assert_memory_equal(own, x, sizeof(double) * all);
+  assert_memory_equal(own_v, v, sizeof(double) * all);
+  free(x0);
+  free(x);
+  carom_system_destroy(system);
+}
+
+static void test_length(void **state) {
+  (void)state;
+  check_length("bd1", CAROM_CONTACT_TIME_STEP, CAROM_COMPENSATION_PAPER);
+  check_length("cp3", CAROM_CONTACT_TIME_STEP, CAROM_COMPENSATION_POSITION);
+  check_length("bd1", CAROM_CONTACT_TIME_EVENT, CAROM_COMPENSATION_POSITION);
+  check_length("cp3", CAROM_CONTACT_TIME_EVENT, CAROM_COMPENSATION_POSITION);
+}
+
 /* ---- derivatives ----------------------------------------------------------------------------- */
 
 static void check_gradient(const char *scene, const char *unknowns, bool free_states) {
@@ -305,9 +351,10 @@ static void test_file(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_motion),      cmocka_unit_test(test_gradients),
-      cmocka_unit_test(test_sides),       cmocka_unit_test(test_population),
-      cmocka_unit_test(test_flight),      cmocka_unit_test(test_exact),
-      cmocka_unit_test(test_predictions), cmocka_unit_test(test_file)};
+      cmocka_unit_test(test_motion),     cmocka_unit_test(test_length),
+      cmocka_unit_test(test_gradients),  cmocka_unit_test(test_sides),
+      cmocka_unit_test(test_population), cmocka_unit_test(test_flight),
+      cmocka_unit_test(test_exact),      cmocka_unit_test(test_predictions),
+      cmocka_unit_test(test_file)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
