@@ -249,14 +249,18 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// the median of the time steps; 0 if memory is short
-static double usual_step(const double *t, size_t stride, int states) {
+// the median of `count` time steps, which are sorted
+static double median_step(double *steps, size_t count) {
+  qsort(steps, count, sizeof(double), by_size);
+  return steps[(count - 1) / 2];
+}
+
+// that of the times of at least two states; 0 if memory is short
+static double usual_step(const column *t, int states) {
   double *steps = malloc(sizeof(double) * (size_t)states), usual = 0;
   if (steps == NULL) return 0;
-  for (int k = 1; k < states; k++)
-    steps[k - 1] = t[(size_t)k * stride] - t[(size_t)(k - 1) * stride];
-  qsort(steps, (size_t)states - 1, sizeof(double), by_size);
-  usual = steps[(states - 2) / 2];
+  for (int k = 1; k < states; k++) steps[k - 1] = at(t, k) - at(t, k - 1);
+  usual = median_step(steps, (size_t)states - 1);
   free(steps);
   return usual;
 }
@@ -317,7 +321,7 @@ static carom_status check_times(maker *m, const column *t, const char *what, int
   const int given = *states;
   set_step(m, 0);
   if (given < 2 || m->units->dt > 0) return CAROM_OK;
-  const double dt = usual_step(t->values, t->stride, given);
+  const double dt = usual_step(t, given);
   for (int k = 1; k < given; k++)
     if (!(at(t, k) - at(t, k - 1) > TINY * fmax(dt, 0)) || !isfinite(at(t, k)))
       return carom_error_set(m->error, CAROM_INVALID_DATA,
@@ -511,8 +515,7 @@ static bool set_median_step(carom_trajectories *data) {
     for (int k = 1; k < data->lengths[i]; k++)
       steps[count++] = data->times[(size_t)i * states + (size_t)k] -
                        data->times[(size_t)i * states + (size_t)k - 1];
-  qsort(steps, count, sizeof(double), by_size);
-  if (count > 0) data->dt = steps[(count - 1) / 2];
+  if (count > 0) data->dt = median_step(steps, count);
   free(steps);
   return true;
 }

@@ -280,6 +280,10 @@ static void check_prediction(carom_first_state first) {
   assert_int_equal(carom_fit_predict(fit, &s.data, &wrong, &error), CAROM_OK);
   assert_true(wrong.position_mean > 20 * p.position_mean);
   s.data.times = times;
+  times[3] = times[2];
+  carom_fit_prediction none;
+  carom_fit_predict(fit, &s.data, &none, &error);
+  assert_message(&error, CAROM_INVALID_DATA, "trajectory 0 do not rise");
   carom_fit_prediction_free(&p);
   carom_fit_prediction_free(&wrong);
   carom_fit_destroy(fit);

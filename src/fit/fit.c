@@ -66,16 +66,6 @@ static carom_status check_data(const carom_system *system, const carom_trajector
                      "no trajectory of the data has two states in a row without a missing number "
                      "(NaN, infinite): is a column of the file empty, or do numbers of one state "
                      "stand in several rows?");
-  for (int i = 0; t->times != NULL && i < t->batch; i++) {
-    const double *at = t->times + (size_t)i * (size_t)t->state_count;
-    const int length = t->lengths != NULL ? t->lengths[i] : t->state_count;
-    for (int k = 1; k < length && k < t->state_count; k++)
-      if (!(isfinite(at[k - 1]) && isfinite(at[k]) && at[k] > at[k - 1]))
-        return error_set(error, CAROM_INVALID_DATA,
-                         "times of trajectory %d do not rise: that of state %d is %.9g, of state "
-                         "%d %.9g",
-                         i, k - 1, at[k - 1], k, at[k]);
-  }
   if (t->u != NULL && system->control_size > 0)
     return error_set(error, CAROM_INVALID_DATA,
                      "the data has controls, which a fit does not know yet");

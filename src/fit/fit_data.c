@@ -156,7 +156,23 @@ static void load(void *user) {
   if (t->status == CAROM_OK) t->status = copy_states(fit, t->given, &t->recording, t->error);
 }
 
+static carom_status check_times(const carom_trajectories *t, carom_error *error) {
+  for (int i = 0; t->times != NULL && i < t->batch; i++) {
+    const double *at = t->times + (size_t)i * (size_t)t->state_count;
+    const int length = t->lengths != NULL ? t->lengths[i] : t->state_count;
+    for (int k = 1; k < length && k < t->state_count; k++)
+      if (!(isfinite(at[k - 1]) && isfinite(at[k]) && at[k] > at[k - 1]))
+        return error_set(error, CAROM_INVALID_DATA,
+                         "times of trajectory %d do not rise: that of state %d is %.9g, of state "
+                         "%d %.9g",
+                         i, k - 1, at[k - 1], k, at[k]);
+  }
+  return CAROM_OK;
+}
+
 carom_status fit_load_data(carom_fit *fit, const carom_trajectories *given, carom_error *error) {
+  const carom_status status = check_times(given, error);
+  if (status != CAROM_OK) return status;
   loading t = {.fit = fit, .given = given, .error = error};
   bool done = arena_guard(load, &t);
   recording_free(&t.recording);
